@@ -1,13 +1,14 @@
-/* array.h: lengths of arrays, names from them, order in them, their growth. */
+/* array.h: arrays: length, lookup of names, sorting, growth. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many elements an array has. */
+/* Number of elements of an array. */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Element i of an array of texts, "?" if it is out of range or has none. */
+/* Element i of an array of texts; "?" if i is out of range or the element is
+ * NULL. */
 #define NAME_IN(names, i)                                        \
 	((size_t)(i) < COUNT(names) && (names)[(size_t)(i)] != 0 \
 		? (names)[(size_t)(i)]                           \

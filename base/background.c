@@ -1,8 +1,8 @@
-/* background.c: leave what a thread inherited for the background.
+/* background.c: makes a thread background work.
  *
- * A thread inherits the policy and the timer slack of the one that starts it:
- * those of the proxy thread, which is to run soon after each wake-up, or of a
- * Tailor that was started under a real-time policy. */
+ * A thread inherits policy and timer slack from the thread that starts it: the
+ * proxy thread, which must run soon after each wake-up, or a Tailor that was
+ * started under a real-time policy. */
 #include "base/background.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ background_become(void)
 
 	if (policy < 0)
 		return -errno;
-	/* Removing that flag needs a privilege. */
+	/* Keep the flag: removing it needs a privilege. */
 	if ((policy & SCHED_RESET_ON_FORK) != 0)
 		attr.flags = SCHEDULING_RESET_ON_FORK;
 	attr.nice = getpriority(PRIO_PROCESS, 0);

@@ -1,4 +1,4 @@
-/* background.h: how a thread is scheduled, and how it gives way to servers. */
+/* background.h: reads and sets a thread's scheduling. */
 #pragma once
 
 #include <stdint.h>
@@ -10,24 +10,24 @@ struct scheduling {
 	uint64_t flags;
 	int32_t nice;
 	uint32_t priority;
-	uint64_t runtime_ns; /* a slice, from Linux 6.12 on; 0: the usual one */
+	uint64_t runtime_ns; /* slice, from Linux 6.12 on; 0: the default */
 	uint64_t deadline_ns, period_ns;
 };
 #define SCHEDULING_RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
 
-/* Read, or set, how the calling thread is scheduled; size is filled in.
- * Returns 0 or a negative errno.  Setting is not sched_setscheduler(), which a
- * unit's filter of system calls refuses. */
+/* Read, or set, the scheduling of the calling thread; size is filled in.
+ * Returns 0 or a negative errno.  Uses sched_setattr(), as a systemd unit's
+ * filter of system calls refuses sched_setscheduler(). */
 int scheduling_read(struct scheduling *out);
 int scheduling_set(struct scheduling s);
 
-/* How late a timer may be by the kernel's default, ns. */
+/* The kernel's default timer slack, ns: how late a timer may fire. */
 #define BACKGROUND_SLACK_NS 50000UL
 
-/* Schedule the calling thread as work in the background: SCHED_BATCH with the
- * usual slice and timer slack.  It waits for a CPU like any other thread; by
- * the kernel's rules its wake-up preempts none, but a tick may.  A real-time
- * thread leaves its class; SCHED_IDLE, which gives way to more, stays.  The
- * nice value stays, too.  Threads that it starts are the same.
- * Returns 0 or a negative errno: then it is scheduled as before. */
+/* Schedule the calling thread as background work: SCHED_BATCH with the default
+ * slice and timer slack.  The thread waits for a CPU like any other; its
+ * wake-up preempts no thread, but a scheduler tick may.  A real-time thread
+ * leaves its class; a SCHED_IDLE thread, which yields even more, stays in it.
+ * The nice value stays.  Threads that this thread starts inherit all of this.
+ * Returns 0, or a negative errno and changes nothing. */
 int background_become(void);

@@ -1,9 +1,10 @@
-/* busiest.h: which keys of a stream occur most, in a fixed number of entries.
+/* busiest.h: the most frequent keys of a stream, in a fixed number of entries.
  *
- * A key that has no entry takes the least one's, with its count, which is then
- * how much the new one's may be too high (error).  So none whose share is more
- * than 1/n of all is missing, and count - error never is too high.  O(n) for
- * each, and no more memory than the caller's.
+ * A key without an entry takes over the entry with the lowest count.  That
+ * count stays, and becomes the entry's error: the new key's count may be too
+ * high by this much.  So every key with more than 1/n of all occurrences has an
+ * entry, and count - error is never too high.  O(n) for each call; only the
+ * caller's memory.
  * Source: Metwally, Agrawal, El Abbadi, "Efficient Computation of Frequent and
  * Top-k Elements in Data Streams", ICDT 2005 (Space-Saving). */
 #pragma once
@@ -16,17 +17,17 @@ struct busiest {
 	uint64_t count, error;
 };
 
-/* Count a key (not 0) that many times, in one of n entries, which are zero in
- * the beginning.  Returns its entry. */
+/* Count a key (not 0) that many times.  The n entries are zero in the
+ * beginning.  Returns the key's entry. */
 struct busiest *
 busiest_add(struct busiest *of, unsigned n, uint64_t key, uint64_t times);
 
-/* The entry of a key, or NULL. */
+/* Return the entry of a key, or NULL. */
 struct busiest *busiest_find(struct busiest *of, unsigned n, uint64_t key);
 
-/* Forget half of what was counted. */
+/* Halve all counts. */
 void busiest_halve(struct busiest *of, unsigned n);
 
-/* Keep the first entries, those with the largest counts; the others become
- * zero. */
+/* Sort by count, keep the first entries, those with the largest counts, and set
+ * the others to zero. */
 void busiest_keep(struct busiest *of, unsigned n, unsigned first);

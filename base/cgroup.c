@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 
-/* quota / period, 0 if either is not a positive number ("max", "-1"). */
+/* Return quota / period; 0 if either is not a positive number ("max", "-1"). */
 static double
 ratio(const char *quota, const char *period)
 {
@@ -36,8 +36,9 @@ read_quota(const char *directory)
 	return 0;
 }
 
-/* The smallest quota from mount/group up to mount itself.  In a container the
- * path may name groups that only the host sees; those are skipped. */
+/* Return the smallest quota from mount/group up to mount itself.  In a
+ * container the path may name groups that only the host sees, which are
+ * skipped. */
 static double
 smallest_quota(const char *mount, const char *group)
 {
@@ -73,7 +74,7 @@ list_has(const char *list, const char *word)
 	return false;
 }
 
-/* One line of /proc/self/cgroup: "id:controllers:path". */
+/* Return the quota for a line of /proc/self/cgroup: "id:controllers:path". */
 static double
 quota_of_line(const char *root, char *line)
 {

@@ -26,7 +26,7 @@ struct parse {
 	const struct command_line *l;
 	void *to;
 	char *why;
-	unsigned command; /* that a word names; LINE_ANY: none does */
+	unsigned command; /* named by a word; LINE_ANY: none */
 	bool given[LINE_ROWS_MAX];
 	int argc, at; /* the next word */
 	char **argv;
@@ -114,7 +114,7 @@ option_duration(void *to, const struct option_row *row, const char *text)
 	return 0;
 }
 
-/* The place of a word in a list with blanks between; -EINVAL: none. */
+/* Return the index of a word in a list separated by blanks, or -EINVAL. */
 static int
 place_of(const char *list, const char *word, size_t length)
 {
@@ -146,7 +146,7 @@ option_chosen(void *to, const struct option_row *row, const char *text)
 	return place_of(row->values, text, strlen(text)) < 0 ? -EINVAL : 0;
 }
 
-/* The values of an argument, in words: "on, off or kernel". */
+/* Describe the values of an argument: "on, off or kernel". */
 static const char *
 wanted(const struct option_row *row, char out[LINE_WHY])
 {
@@ -174,7 +174,7 @@ wanted(const struct option_row *row, char out[LINE_WHY])
 
 /* --- options -------------------------------------------------------------- */
 
-/* Our word for that of another program; NULL: not known. */
+/* Return the meaning here of another program's word; NULL: not known. */
 static const char *
 meant_by(const struct command_line *l, const char *word)
 {
@@ -224,7 +224,8 @@ letter_unknown(struct parse *p, char letter)
 	return refuse(p, "unknown option %s", word);
 }
 
-/* Take an option whose argument is in the same word, or NULL: in the next. */
+/* Take an option.  text: its argument from the same word; NULL: the next word.
+ */
 static int
 option_take(struct parse *p, const struct option_row *row, const char *text)
 {
@@ -251,7 +252,7 @@ option_take(struct parse *p, const struct option_row *row, const char *text)
 	return 0;
 }
 
-/* --NAME, --NA, --NAME=VALUE */
+/* Take --NAME, --NA or --NAME=VALUE. */
 static int
 long_take(struct parse *p, const char *given)
 {
@@ -280,7 +281,7 @@ long_take(struct parse *p, const char *given)
 			     : option_unknown(p, given);
 }
 
-/* -x, -xy, -nVALUE */
+/* Take -x, -xy or -nVALUE. */
 static int
 letters_take(struct parse *p, const char *letter)
 {
@@ -311,8 +312,8 @@ letters_take(struct parse *p, const char *letter)
 	return err;
 }
 
-/* Take the options; words move to the front.  0 and *count of these, 1, or
- * -EINVAL. */
+/* Take the options, and move the other words to the front.  Returns 0 with the
+ * number of words in *count, 1 (help was printed) or -EINVAL. */
 static int
 options_take(struct parse *p, int *count)
 {
@@ -348,7 +349,7 @@ line_command_of(const struct command_line *l, int count, char *const *word)
 	return LINE_ANY;
 }
 
-/* "tailorctl why [ID] [OPTION]..." */
+/* Write the usage: "tailorctl why [ID] [OPTION]..." */
 static const char *
 usage(const struct command_line *l, unsigned command, char out[LINE_WHY])
 {
@@ -360,8 +361,8 @@ usage(const struct command_line *l, unsigned command, char out[LINE_WHY])
 	return out;
 }
 
-/* A word that is no command: what is meant by it, if one is near or some
- * command is needed.  0: nothing. */
+/* Refuse a word that is no command, if it resembles one or a command is needed;
+ * 0: it is an argument. */
 static int
 command_unknown(struct parse *p, const char *word)
 {
@@ -496,7 +497,7 @@ line_complain(const struct command_line *l, const char *why)
 
 /* --- help ----------------------------------------------------------------- */
 
-/* "-n, --number N" */
+/* Write "-n, --number N". */
 static int
 left_of(const struct option_row *row, char out[WORD_MAX])
 {
@@ -507,8 +508,7 @@ left_of(const struct option_row *row, char out[WORD_MAX])
 	    row->argument != NULL ? row->argument : "");
 }
 
-/* With the commands that take it, unless it is the help of one of them, or a
- * command needs no name. */
+/* Print an option.  whose: also print the commands that take it. */
 static void
 help_option(FILE *out, const struct command_line *l,
     const struct option_row *row, int columns, bool whose)

@@ -1,15 +1,16 @@
 /* completion.c: shell completion, from the same tables as --help.
  *
  * The script for a shell calls the program with "__complete" and the words
- * typed so far, and offers what that prints: a line for each word, with a
- * meaning after a tab, or "/" where a file is due. */
+ * typed so far.  The program prints a line for each possible word, with its
+ * meaning after a tab; or "/" for files. */
 #include "base/command_line.h"
 
 #include <string.h>
 
 #include "base/array.h"
 
-/* %1$s is the program; "${COMP_WORDS[0]}" and the like are how it was typed. */
+/* %1$s is the program's name; "${COMP_WORDS[0]}" and the like are the name as
+ * typed. */
 static const char bash[] =
     "# bash completion for %1$s\n"
     "_%1$s()\n"
@@ -79,7 +80,7 @@ line_offer(const char *list, const char *typed)
 	}
 }
 
-/* A word with what it means. */
+/* Print a word with its meaning, if it begins with typed. */
 static void
 offer(const char *dashes, const char *name, const char *help, const char *typed)
 {
@@ -90,7 +91,7 @@ offer(const char *dashes, const char *name, const char *help, const char *typed)
 		printf("%s\t%s\n", word, help);
 }
 
-/* The option that a word is if its argument is the next word; or NULL. */
+/* Return the option in word if its argument is the next word; or NULL. */
 static const struct option_row *
 option_of(const struct command_line *l, const char *word)
 {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* A number at *p; moves *p past it. */
+/* Read a number at *p, and move *p past it. */
 static int
 parse_cpu(const char **p, size_t *out)
 {

@@ -6,7 +6,8 @@
 
 #define RUST_HASH 17 /* "h" and 16 digits, the last part of a name in Rust */
 
-/* A part of a name: its length in digits, then its letters.  NULL: none. */
+/* Take a part of a name: its length in digits, then the letters.  NULL: none.
+ */
 static const char *
 part_take(const char **at, size_t *length)
 {
@@ -22,7 +23,7 @@ part_take(const char **at, size_t *length)
 	return p;
 }
 
-/* Template arguments, from their I to behind their E.  NULL: not understood. */
+/* Skip template arguments, from I to behind E.  NULL: not understood. */
 static const char *
 skip_arguments(const char *p)
 {
@@ -70,7 +71,8 @@ part_add(char *out, size_t size, const char *text, size_t length)
 	return true;
 }
 
-/* The parts of a name, nested: until E.  False: not understood. */
+/* Append the parts of a name to out; nested: up to E.  False: not understood.
+ */
 static bool
 parts_take(const char *p, bool nested, char *out, size_t size)
 {

@@ -1,13 +1,13 @@
-/* embed.h: a file of the build directory as part of the program. */
+/* embed.h: embeds a file of the build directory in the program. */
 #pragma once
 
 #ifndef EMBED_FOLDER
 #define EMBED_FOLDER "" /* for static analysis */
 #endif
 
-/* At file scope: the bytes of EMBED_FOLDER/file are name[] to name_end[],
- * aligned to 16, with a 0 after them.  The object depends on the file by a
- * line in the Makefile. */
+/* Use it at file scope: name[] to name_end[] are the bytes of
+ * EMBED_FOLDER/file, aligned to 16, with a 0 after them.  A line in the
+ * Makefile must make the object depend on the file. */
 #define EMBED(name, file)                                                 \
 	extern const char name[], name##_end[];                           \
 	__asm__(".pushsection .rodata\n"                                  \

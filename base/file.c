@@ -182,11 +182,11 @@ file_remove_directory(const char *path, size_t made)
 
 #define LINKS_MAX 16
 
-/* A path being walked, so that no other user's link is followed. */
+/* A walk along a path that follows no other user's link. */
 struct path_walk {
-	int at; /* owned; where it has come to */
+	int at; /* owned; the directory reached */
 	unsigned links;
-	char rest[PATH_MAX]; /* what is left of it */
+	char rest[PATH_MAX]; /* the path from there */
 	char name[NAME_MAX + 1];
 };
 
@@ -196,7 +196,7 @@ ours(const struct stat *st)
 	return st->st_uid == geteuid() || st->st_uid == 0;
 }
 
-/* Others may put something else in place of what is in it. */
+/* True if users other than the owner may change a directory's entries. */
 static bool
 open_to_others(const struct stat *st)
 {
@@ -229,7 +229,7 @@ walk_end(struct path_walk *w)
 	w->at = -1;
 }
 
-/* Take the next name.  1, 0 at the end, or a negative errno. */
+/* Take the next name of the path.  1; 0 at the end; or a negative errno. */
 static int
 walk_name(struct path_walk *w)
 {
@@ -253,8 +253,8 @@ walk_enter(struct path_walk *w, int fd)
 	w->at = fd;
 }
 
-/* Put where a link leads (owned by us or root) before what is left.  Those of
- * /proc/PID/fd lead where no path does. */
+/* Put the target of a link (owned by us or root) before the rest of the path.
+ * Links in /proc/PID/fd are opened directly, as they may have no path. */
 static int
 walk_link(struct path_walk *w, int link)
 {
@@ -288,7 +288,7 @@ walk_link(struct path_walk *w, int link)
 	return walk_from(w, target);
 }
 
-/* Go to the name.  0, -EPERM for another user's link, or another negative
+/* Walk to the name.  0, -EPERM for another user's link, or another negative
  * errno. */
 static int
 walk_step(struct path_walk *w)
@@ -315,8 +315,8 @@ enum walk_make {
 	WALK_MAKES_ALL,
 };
 
-/* Walk to a directory, making what is missing.  0 or a negative errno; *st is
- * of the directory. */
+/* Walk to a directory, and make missing ones as make says.  0, with *st of the
+ * directory, or a negative errno. */
 static int
 walk_directory(
     const char *path, enum walk_make make, mode_t mode, struct stat *st)
@@ -372,7 +372,7 @@ rundir_make(const char *path, mode_t mode)
 	return walk_directory(path, WALK_MAKES_ALL, mode, &st);
 }
 
-/* Make the name for the user, in a directory that only root may write to. */
+/* Make the directory for the user, if only root may write to its parent. */
 static int
 walk_make_for(struct path_walk *w, uid_t uid, gid_t gid)
 {
@@ -402,8 +402,8 @@ rundir_make_for(const char *path, uid_t uid, gid_t gid)
 			err = more < 0 ? more : -errno;
 			break;
 		}
-		/* Directories below one that another user may change are left
-		 * for the user to make. */
+		/* Below a directory that another user may change, the user
+		 * must make the rest. */
 		if (st.st_uid != 0 ||
 		    (open_to_others(&st) && (st.st_mode & S_ISVTX) == 0))
 			break;
@@ -456,7 +456,7 @@ file_append(const char *path, mode_t mode)
 	}
 	if (err == 0 && fd >= 0) {
 		err = fstat(w.at, &st) < 0 ? -errno : append_check(fd, &st);
-	} else if (err == 0) { /* a link of /proc has led to it */
+	} else if (err == 0) { /* reached by a link of /proc */
 		snprintf(reached, sizeof(reached), "/proc/self/fd/%d", w.at);
 		fd = open(reached, flags);
 		err = fd < 0 ? -errno : 0;

@@ -1,13 +1,14 @@
-/* file.h: whole files and first lines in, whole texts out; directories. */
+/* file.h: reads and writes whole files; reads first lines; makes directories.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-/* First of all in main(): where standard input, output or error is closed, open
- * /dev/null, else the first file or socket that is opened would be written to
- * as one of them.  Ends the program if /dev/null cannot be opened. */
+/* Open /dev/null for standard input, output or error if closed; otherwise the
+ * next file or socket would get that descriptor, and output meant for stderr.
+ * Call it first in main().  Ends the program if /dev/null cannot be opened. */
 void file_open_standard(void);
 
 /* Read all of a file.  *text is NUL-terminated and the caller's to free.
@@ -17,32 +18,33 @@ int file_read(const char *path, char **text, size_t *length);
 /* Write a whole file, replacing what is there.  0 or a negative errno. */
 int file_write(const char *path, const char *text, size_t length);
 
-/* The first line of a small file, as one read() gives it, without its end and
- * cut to fit; or "" and false.  The path is printf-like.  Allocates nothing. */
+/* Read the first line of a small file with one read(), without the newline, cut
+ * to fit.  False, and out is "", if that fails.  The path is printf-like.
+ * Allocates nothing. */
 bool file_read_line(char *out, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The whole path of a file, named relative to this program's directory.  False
- * if there is none, or it does not fit. */
+/* Find the path of a file given relative to this program's directory.  False if
+ * there is no such file, or the path does not fit. */
 bool file_beside(const char *relative, char *out, size_t size);
 
-/* The JVM's agent, where it is built or installed; the same. */
+/* Find the JVM agent, built or installed; as file_beside. */
 bool file_agent(char *out, size_t size);
 
 /* mkdir -p; *made: length of the shortest path that was not there, or 0. */
 int file_make_directory(const char *path, size_t *made);
 
-/* Remove what it made, as far as it is empty. */
+/* Remove the directories that file_make_directory made, if they are empty. */
 void file_remove_directory(const char *path, size_t made);
 
-/* Places where other users may write, or that are theirs: what they have put
- * there is not taken for ours.  A symbolic link is followed if it is root's or
- * ours, never another user's, wherever in a path it is: -EPERM. */
+/* The next functions are safe in directories where other users may write.  A
+ * symbolic link in a path is followed only if root or we own it, else
+ * -EPERM. */
 
-/* Open a file to append to it, non-blocking, made with that mode if it is
- * missing.  Nor is a file with several names in another user's directory
- * opened, nor another user's in a directory that others may write to: -EPERM.
- * A descriptor or a negative errno. */
+/* Open a file to append to it, non-blocking; a missing file is made with that
+ * mode.  -EPERM also for a file with several names in another user's directory,
+ * and for another user's file in a directory that others may write to.  Returns
+ * a descriptor or a negative errno. */
 int file_append(const char *path, mode_t mode);
 
 /* Make the directory that path is in, if it does not exist (mode 0750; one
@@ -56,7 +58,7 @@ int rundir_prepare(const char *path);
  * another negative errno of mkdir. */
 int rundir_make(const char *path, mode_t mode);
 
-/* As root: make the first directory of path that is missing, for that user
- * (mode 0750), if only root may write to the one above it.  The user can make
- * what else is missing.  0 or a negative errno. */
+/* As root, make the first missing directory of path, owned by that user (mode
+ * 0750), if only root may write to its parent.  The user can then make the
+ * rest.  0 or a negative errno. */
 int rundir_make_for(const char *path, uid_t uid, gid_t gid);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The hash of a number: a permutation of all of them. */
+/* The hash of a number; no two numbers have the same. */
 static inline uint64_t
 hash_number(uint64_t h)
 {
@@ -29,7 +29,7 @@ hash_bytes(const char *bytes, size_t n)
 	return hash_number(h);
 }
 
-/* The hash of a text without its end; "" has one, too. */
+/* The hash of a text without its terminator; "" is valid. */
 static inline uint64_t
 hash_text(const char *text)
 {

@@ -32,14 +32,14 @@ void histogram_record(struct histogram *h, uint64_t value);
 /* Count n equal values. */
 void histogram_add(struct histogram *h, uint64_t value, uint64_t n);
 
-/* The nearest rank, 1 .. count, of quantile 0 <= q <= 1: ceil(q * count), but
- * for a product within rounding error of a whole number, which is that number:
- * 0.07 is stored a little above 7/100, and of a hundred values the 7th is
- * meant. */
+/* Return the nearest rank, 1 .. count, of quantile 0 <= q <= 1: ceil(q *
+ * count).  A product within rounding error of a whole number counts as that
+ * number: 0.07 is stored a little above 7/100, but its rank in a hundred values
+ * is 7. */
 uint64_t histogram_rank(double q, uint64_t count);
 
-/* The value at that rank; the upper edge of its bucket, but never above the
- * recorded maximum.  0 when empty.  O(buckets). */
+/* Return the value at the rank of q: the upper edge of its bucket, but at most
+ * the recorded maximum.  0 when empty.  O(buckets). */
 uint64_t histogram_quantile(const struct histogram *h, double q);
 
 /* The largest value that lands in bucket i, 0 <= i < HISTOGRAM_BUCKETS. */

@@ -67,7 +67,8 @@ instant_wall_now_ns(void)
 	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-/* The wall clock at a, ns since 1970, as far apart as both clocks are now. */
+/* The wall clock at a, ns since 1970, by the present difference of the two
+ * clocks. */
 static inline int64_t
 instant_wall_ns(struct instant a)
 {

@@ -1,6 +1,6 @@
-/* One byte of state per open container says whether it is an object, whether it
- * has members yet (so a comma is due) and whether a key waits for its value.
- * state[0] is the document itself and takes exactly one value. */
+/* There is a byte of state per open container, with bits for: an object; has
+ * members (the next one needs a comma); a key waits for its value.  state[0] is
+ * the document itself and takes exactly one value. */
 #include "base/json.h"
 
 #include <assert.h>

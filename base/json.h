@@ -3,9 +3,9 @@
  * Writes into a growing buffer: no tree, integers exact to 64 bits, strings
  * escaped so that the text is also safe inside an HTML <script> element (<, >,
  * &, U+2028, U+2029 as \u00xx; bytes that are not UTF-8 become U+FFFD).  Commas
- * and nesting are automatic; misuse (a key outside an object, a missing end)
- * fails an assertion.  After running out of memory later calls do nothing and
- * json_take() returns the error. */
+ * are automatic; misuse (a key outside an object, a missing end) fails an
+ * assertion.  When memory runs out, later calls do nothing and json_take()
+ * returns the error. */
 #pragma once
 
 #include <stdio.h>
@@ -52,7 +52,7 @@ void json_bool(struct json *j, bool v);
 /* Shortest text that reads back as v; NaN and infinities become null. */
 void json_double(struct json *j, double v);
 
-/* Key and value in one call, or key and the beginning of one. */
+/* A key and its value, or a key and the beginning of an object or array. */
 void json_key_object(struct json *j, const char *key);
 void json_key_array(struct json *j, const char *key);
 void json_key_string(struct json *j, const char *key, const char *s);

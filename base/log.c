@@ -49,7 +49,7 @@ static struct {
 	enum log_line_style style;
 	int close_fd; /* readable once closing: wakes a writer in poll() */
 	pthread_t writer;
-	/* Any thread; relaxed, they are independent. */
+	/* Any thread; relaxed, as they are independent. */
 	_Atomic unsigned level;
 	_Atomic uint64_t dropped;
 } log_state = {

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-/* An event may have no values. */
+/* The format of an event without values is "". */
 #pragma GCC diagnostic ignored "-Wformat-zero-length"
 
 enum log_level {
@@ -43,7 +43,7 @@ int log_open(void);
  * log_open(). */
 void log_close(void);
 
-/* The level in force, and a new one from now on.  Any thread. */
+/* Get, or set, the level in force.  Any thread. */
 enum log_level log_level_get(void);
 void log_level_set(enum log_level level);
 

@@ -88,8 +88,9 @@ format_integer(
 	return sprintf(out, spec, va_arg(w->arguments, int));
 }
 
-/* A conversion, such as "%08.3f", behind its "%"; returns what follows it.  One
- * that is not supported cuts the line: what its argument is, is not known. */
+/* Write a conversion, such as "%08.3f"; p is behind the "%".  Returns the text
+ * after it.  An unsupported conversion ends the line, as the type of its
+ * argument is not known. */
 static const char *
 put_conversion(struct line_writer *w, const char *p, int error)
 {
@@ -213,7 +214,7 @@ write_value(struct json *j, char *value, size_t n, bool quoted)
 		json_string_n(j, value, n);
 }
 
-/* The line's pairs as members; a word without "=" becomes its own key. */
+/* Write the line's pairs as members; a word without "=" is its own key. */
 static void
 write_pairs(struct json *j, const char *p, const char *end)
 {

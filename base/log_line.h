@@ -2,9 +2,9 @@
  *
  * A line is "event key=value key="value"".  Text of the format is copied as it
  * is; text of %s is escaped (", \ and all that is not printable ASCII;
- * outside quotes also the space), so no value can end its own quotes, begin a
- * new key or begin a new line.  Therefore the conversions are processed one by
- * one, not by one vsnprintf. */
+ * outside quotes also the space), so that no value can end its own quotes,
+ * begin a key or begin a line.  For this, each conversion is processed
+ * separately, not all by one vsnprintf. */
 #pragma once
 
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 
-/* With time and level (34 bytes at most) in front: 1024. */
+/* A line with time and level (34 bytes at most) has 1024. */
 #define LOG_LINE_TEXT_MAX 990
 
 struct log_line {
@@ -23,9 +23,10 @@ struct log_line {
 	char text[LOG_LINE_TEXT_MAX];
 };
 
-/* Fill in the text.  Conversions: d i u x X s f g m %, with a width of zeros, a
- * precision in digits, #, and l, ll and z of integers; another one cuts the
- * line there (tools/check-words finds it before). */
+/* Fill in the text.  Conversions: d i u x X s f g m %, with a zero-padded
+ * width, a precision in digits, #, and l, ll and z for integers.  Any other
+ * conversion ends the line there; tools/check-words finds these in the
+ * source. */
 void log_line_format(struct log_line *line, const char *event,
     const char *format, va_list arguments);
 

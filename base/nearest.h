@@ -5,8 +5,8 @@
 
 #define NEAREST_FAR 1000u
 
-/* How many single-byte insertions, deletions, replacements and swaps of
- * neighbours turn a into b; NEAREST_FAR if either is longer than 48 bytes.
+/* Count the single-byte insertions, deletions, replacements and swaps of
+ * neighbours that turn a into b; NEAREST_FAR if either is longer than 48 bytes.
  * Source: F. Damerau, CACM 7(3), 1964, in the form that edits no substring
  * twice ("optimal string alignment"). */
 unsigned nearest_distance(const char *a, const char *b);

@@ -159,8 +159,8 @@ path_segment_end(const char *at, const char *end)
 	return slash != NULL ? slash : end;
 }
 
-/* True if a segment of the pattern that is not "**" matches one of the path;
- * each from after its "/" to its end. */
+/* True if a segment of the pattern, not "**", matches a segment of the path.
+ * Both are given from after the "/" to the end. */
 static bool
 segment_matches(
     const char *want, const char *want_end, const char *have, const char *end)
@@ -173,9 +173,9 @@ segment_matches(
 	return want == want_end && have == end;
 }
 
-/* Segment by segment; after a mismatch the last "**" takes one segment more.
- * Earlier ones need not be tried again: they would leave less of the path for
- * the rest. */
+/* Matches segment by segment; after a mismatch the last "**" takes one segment
+ * more.  Earlier "**" need no second try: if they took more, only less of the
+ * path would be left for the rest. */
 bool
 path_pattern_matches(const char *pattern, struct path path)
 {

@@ -1,11 +1,11 @@
 /* path_pattern.h: patterns of paths, with wildcards for whole segments.
  *
  * A pattern is a path of segments: "*" matches exactly one segment that is not
- * empty, "**" any number of segments, also none, everything else itself.  A
- * path is what precedes "?" in a request target, compared as by a server that
- * decodes percent escapes once: "/%61" is "/a".  Case matters.  "/a/" ends in
- * an empty segment, so it is not "/a"; only "**" and a pattern that ends in "/"
- * match that segment.
+ * empty, "**" any number of segments or none, and any other segment only
+ * itself.  A path is the part of a request target before "?".  Percent escapes
+ * are decoded once before the comparison: "/%61" is "/a".  Case matters.  "/a/"
+ * ends in an empty segment, so it is not "/a"; only "**" and a pattern that
+ * ends in "/" match that segment.
  *
  * Servers disagree about some paths: the meaning of ";", whether "%2f" is a
  * "/", where ".." leads.  Such a path cannot be compared: path_read refuses it,
@@ -28,16 +28,17 @@ struct path {
 	size_t length;
 };
 
-/* The reason why text is not a pattern, static; NULL if it is one. */
+/* Return why text is not a valid pattern (static text), or NULL if valid. */
 const char *path_pattern_judge(const char *text);
 
-/* The path of a request target, without its query; of an empty one it is "/".
- * Returns false if it cannot be compared: it does not begin with "/", or has
+/* Get the path of a request target, without its query; "/" if it is empty.
+ * Returns false if the path cannot be compared: it does not begin with "/", or
+ * has
  *   - a segment "." or "..", or an empty one that is not the last
  *   - ";" or "\", or a byte that is no part of a target
  *   - an escape of "/", "\", ";", "?", "#", "%" or a control byte, or one
  *     that is not two hexadecimal digits
- * Dots and the rest are looked for in the decoded path. */
+ * Dots are recognised after decoding. */
 bool path_read(const char *target, size_t length, struct path *out);
 
 /* True if a pattern that path_pattern_judge has accepted matches the path. */

@@ -21,7 +21,7 @@ static const struct {
     {PERMISSION_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"},
 };
 
-/* "CAP_BPF and CAP_PERFMON". */
+/* Write a set of capabilities: "CAP_BPF and CAP_PERFMON". */
 static char *
 spell(uint64_t set, char out[NAMES_BYTES])
 {
@@ -53,7 +53,8 @@ read_status(struct permission *p)
 		fclose(f);
 }
 
-/* "none [integrity] confidentiality": the word in brackets. */
+/* Read the mode of lockdown: the word in brackets in "none [integrity]
+ * confidentiality". */
 static void
 read_lockdown(struct permission *p)
 {
@@ -67,8 +68,8 @@ read_lockdown(struct permission *p)
 		    (int)strcspn(word + 1, "]"), word + 1);
 }
 
-/* systemd names the process that it started; the unit is its control group,
- * "0::/system.slice/tailor.service". */
+/* Find the unit, if systemd started this process: the last part of the control
+ * group, "0::/system.slice/tailor.service". */
 static void
 read_unit(struct permission *p)
 {
@@ -106,7 +107,8 @@ program(char *out, size_t size)
 	return out;
 }
 
-/* The capabilities are in our reach, or would be in that of our unit. */
+/* Write the remedy for missing capabilities that we, or our systemd unit, can
+ * get. */
 static void
 remedy_lacking(const struct permission *p, char *out, size_t size)
 {

@@ -2,14 +2,14 @@
  *
  * "Not permitted" has many causes: no root, a container's root without
  * capabilities, a seccomp filter, lockdown.  Each needs a different remedy, so
- * the message must name the cause.  Most of it is in /proc/self/status. */
+ * the message must name the cause.  Most causes show in /proc/self/status. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bits of capabilities; some are newer than our build's headers. */
+/* Bits of capabilities, defined here as some are newer than our headers. */
 #define PERMISSION_DAC_READ_SEARCH (UINT64_C(1) << 2)
 #define PERMISSION_SYS_PTRACE (UINT64_C(1) << 19)
 #define PERMISSION_SYS_ADMIN (UINT64_C(1) << 21)
@@ -22,7 +22,7 @@ struct permission {
 	uint64_t effective, bounding;
 	bool filtered;	   /* a seccomp filter is in force */
 	char lockdown[24]; /* of the kernel: "integrity"; "": none */
-	char unit[64];	   /* the service of systemd's that this is; "": none */
+	char unit[64];	   /* systemd service of this process; "": none */
 	bool container;	   /* in a pid namespace of its own */
 };
 
@@ -34,16 +34,17 @@ void permission_read(struct permission *p);
 /* True if the process has the capabilities that tracing the kernel needs. */
 bool permission_to_trace(const struct permission *p);
 
-/* Tracing the kernel was refused (EPERM): the reason, as part of a sentence,
- * and the command that changes it.  Return out. */
+/* For a refusal (EPERM) to trace the kernel, write the reason, as part of a
+ * sentence; or the command that permits it.  Both return out. */
 char *permission_why(const struct permission *p, char *out, size_t size);
 char *permission_remedy(const struct permission *p, char *out, size_t size);
 
-/* A process or file of that user cannot be examined: "run tailor as bob or as
- * root", or which of the needed capabilities root lacks here.  Returns out. */
+/* For a process or file of that user that cannot be examined, write the remedy:
+ * "run tailor as bob or as root", or the needed capabilities that root lacks
+ * here.  Returns out. */
 char *permission_remedy_user(const struct permission *p, const char *user,
     uint64_t needed, char *out, size_t size);
 
-/* The same as a command that starts this program as that user.  Returns out. */
+/* The same, as a command that starts this program as that user. */
 char *permission_start_as(const struct permission *p, const char *user,
     uint64_t needed, char *out, size_t size);

@@ -16,7 +16,8 @@
 EMBED(plot_css, "base/page/plot.css");
 EMBED(report_html, "base/page/report.html");
 
-/* Print the page from there to the next blank; what follows it, or NULL. */
+/* Print the page from there to the next blank, "{{".  Returns the text behind
+ * the blank, or NULL. */
 static const char *
 page_part(FILE *out, const char *from)
 {
@@ -70,7 +71,8 @@ scaled(const struct plot_axis *a, double value)
 	return 0;
 }
 
-/* 0 at the low end, 1 at the high end. */
+/* Return the position of a value on an axis: 0 at the low end, 1 at the high
+ * end. */
 static double
 part(const struct plot_axis *a, double value)
 {

@@ -30,14 +30,15 @@ struct plot {
 void plot_begin(struct plot *p, const char *title, const char *summary);
 void plot_end(struct plot *p);
 
-/* The place of a value, in units of the picture; at the edge if outside. */
+/* The position of a value, in units of the picture; clamped to the frame. */
 double plot_x(const struct plot *p, double value);
 double plot_y(const struct plot *p, double value);
 
-/* A step of an axis: 1, 2 or 5 times a power of ten; least > 0. */
+/* Return the step of an axis: 1, 2 or 5 times a power of ten, not below
+ * least > 0. */
 double plot_step(double least);
 
-/* Drawing.  A class is one of the plotter's own: line, line2, line3, dot, dot2,
+/* Drawing.  class is a CSS class of the plotter: line, line2, line3, dot, dot2,
  * dot3, theirs (figures of others). */
 struct plot_point {
 	double x, y;
@@ -47,12 +48,12 @@ struct plot_point {
 void plot_line(struct plot *p, const char *class,
     const struct plot_point *point, size_t n);
 
-/* Legend of a class, in line 0, 1, ... of the upper right corner; of the left
- * one in a PLOT_TAIL, whose curves end at the right. */
+/* Write the legend of a class, in row 0, 1, ... of the upper right corner; with
+ * PLOT_TAIL, whose curves end at the right, of the upper left corner. */
 void
 plot_legend(struct plot *p, unsigned row, const char *class, const char *text);
 
-/* A sentence below the picture, left. */
+/* Write a sentence below the picture, at the left. */
 void plot_note(struct plot *p, const char *text);
 
 /* The inner frame: left, right, top and bottom. */
@@ -61,8 +62,8 @@ void plot_note(struct plot *p, const char *text);
 #define PLOT_TOP 36
 #define PLOT_BOTTOM 290
 
-/* A page, which needs nothing else: print what comes before and after its body.
- * title is plain text. */
+/* Print the parts of a self-contained page before and after its body.  title is
+ * plain text. */
 void plot_page_begin(FILE *out, const char *title);
 void plot_page_end(FILE *out);
 

@@ -72,7 +72,7 @@ unit_scale(enum quantity q, const char *unit)
 	return 0;
 }
 
-/* Digits at *p as a number; moves *p past them. */
+/* Read digits at *p as a number, and move *p past them. */
 static int
 parse_digits(const char **p, uint64_t *out, unsigned *digits)
 {
@@ -86,7 +86,7 @@ parse_digits(const char **p, uint64_t *out, unsigned *digits)
 	return 0;
 }
 
-/* fraction / 10^digits of scale, which must be whole. */
+/* Compute fraction / 10^digits * scale, which must be a whole number. */
 static int
 scale_fraction(
     uint64_t fraction, unsigned digits, uint64_t scale, uint64_t *out)
@@ -98,7 +98,7 @@ scale_fraction(
 	for (; digits > 0; digits--) {
 		uint64_t divisor = scale % 10 == 0 ? 10 : 2;
 
-		/* A factor of 5 missing in scale must be in fraction. */
+		/* If scale has no factor of 5, fraction must have one. */
 		if (scale % divisor != 0)
 			return -EINVAL;
 		scale /= divisor;
@@ -178,8 +178,8 @@ quantity_real(const char *text, double *out, const char **rest)
 		while (is_digit(*p))
 			p++;
 	}
-	/* strtod() may not read past what was checked: "1e3", "0x10".  It has
-	 * no end argument, so such text is refused by its unit. */
+	/* strtod() would read "1e3" and "0x10" past the digits checked above:
+	 * refuse such text. */
 	if (*p == 'e' || *p == 'E' || *p == 'x' || *p == 'X' || *p == 'p')
 		return -EINVAL;
 	*out = strtod(text, NULL);

@@ -1,8 +1,8 @@
 /* quantity.h: numbers with units, as a person types and reads them.
  *
  * Reads "500ms", "20k", "1.5s" exactly, or not at all: no sign, exponent,
- * hexadecimal, infinity or trailing text, so that a slip of the hand is an
- * error and not another number.  Allocates nothing.  Any thread. */
+ * hexadecimal, infinity or trailing text, so that a typing error is refused and
+ * not read as another number.  Allocates nothing.  Any thread. */
 #pragma once
 
 #include <stdint.h>
@@ -19,9 +19,9 @@ enum quantity {
 /* Base units (ns, bytes) per unit; 0 if unknown. */
 uint64_t unit_scale(enum quantity q, const char *unit);
 
-/* Parse text; a number without a unit counts plain_scale base units (0: it is
- * none).  What is not a whole number of base units is no quantity.  Returns 0,
- * -EINVAL (not a quantity) or -ERANGE (over UINT64_MAX). */
+/* Parse text, which must be a whole number of base units.  A number without a
+ * unit is multiplied by plain_scale (0: refused).  Returns 0, -EINVAL (not a
+ * quantity) or -ERANGE (over UINT64_MAX). */
 int quantity_parse(
     enum quantity q, const char *text, uint64_t plain_scale, uint64_t *out);
 
@@ -38,7 +38,7 @@ int quantity_real(const char *text, double *out, const char **rest);
  * "813s".  Returns out. */
 const char *quantity_format_ns(int64_t ns, char out[QUANTITY_TEXT_MAX]);
 
-/* Write an interval of durations likewise, a common unit once: "37.1 to
+/* Write an interval of durations likewise; a common unit appears once: "37.1 to
  * 48.2ms", "-813us to 1.20ms".  Returns out. */
 #define QUANTITY_INTERVAL_MAX (2 * QUANTITY_TEXT_MAX + 4)
 const char *quantity_format_interval(

@@ -1,9 +1,8 @@
-/* random.h: deterministic random numbers: the same ones from the same seed, on
- * every machine, for ever.  Nothing secret is made of them: for that there is
- * getrandom(2).  Allocates nothing.
+/* random.h: deterministic random numbers: a seed always gives the same ones, on
+ * every machine.  Not for secrets, which need getrandom(2).  Allocates nothing.
  *
  * splitmix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number
- * Generators", 2014) also turns a number that is not random into one that is.
+ * Generators", 2014) also serves as a hash of a number.
  * For long streams there is xoshiro256** (D. Blackman, S. Vigna, "Scrambled
  * Linear Pseudorandom Number Generators", 2018), its state filled by
  * splitmix64, as its authors advise. */
@@ -22,7 +21,7 @@ splitmix64(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* A number in [0, 1) of the 53 highest of 64 random bits. */
+/* Turn the 53 highest of 64 random bits into a number in [0, 1). */
 static inline double
 random_unit(uint64_t bits)
 {

@@ -1,8 +1,8 @@
-/* sigbus_guard.h: mapped files that their owner may cut.
+/* sigbus_guard.h: safe reads of mapped files that their owner may truncate.
  *
  * Reading a page beyond the end of a mapped file raises SIGBUS.  Where a
  * read() for each value costs too much, a guard maps a page of zeros over the
- * hole and notes that the file is no longer to be believed. */
+ * hole and records that the file's values are no longer valid. */
 #pragma once
 
 #include <stddef.h>

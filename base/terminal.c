@@ -9,7 +9,7 @@
 
 #include "base/quantity.h"
 
-#define WORD_MAX 20 /* on a narrow terminal a longer word is cut there */
+#define WORD_MAX 20 /* longer words are cut on a narrow terminal */
 
 unsigned
 terminal_columns(FILE *out)
@@ -91,7 +91,7 @@ plain_write(FILE *out, const char *text, size_t length)
 
 #define TEXT_BYTES (4 * TERMINAL_COLUMNS_MAX + 4)
 
-/* Room for a text, in turn. */
+/* Return one of the static texts, in turn. */
 static char *
 place(void)
 {

@@ -1,10 +1,8 @@
-/* text.h: text that grows: bytes, formats and, for a terminal of 80 columns,
- * lines.
+/* text.h: a growing text buffer, and functions on texts.
  *
- * The writers of JSON and of metrics put their bytes into one, too.  Running
- * out of memory sticks and is reported once at the end.  What came from
- * outside goes through text_safe(), after which it is printable ASCII and
- * cannot move a cursor. */
+ * The writers of JSON and of metrics use this buffer, too.  If memory runs out,
+ * later calls do nothing and text_take() reports it.  Text from outside goes
+ * through text_safe(), which makes it printable ASCII. */
 #pragma once
 
 #include <stddef.h>
@@ -23,7 +21,7 @@ struct text {
 /* Make room for n more bytes and a terminator.  False: t has failed. */
 bool text_reserve(struct text *t, size_t n);
 
-/* Append n bytes; or a text. */
+/* Append n bytes; or a terminated text. */
 static inline void
 text_put(struct text *t, const char *bytes, size_t n)
 {
@@ -42,16 +40,17 @@ text_puts(struct text *t, const char *s)
 void text_add(struct text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Append words (inert, separated by single spaces) at column, breaking lines
- * before column 80 and beginning later ones at indent; ends the line. */
+/* Append words (printable, separated by single spaces), as if at that column.
+ * Lines break before column 80; later lines begin at indent.  Ends with a
+ * newline. */
 void text_wrap(struct text *t, const char *words, size_t column, size_t indent);
 
-/* Append to a text of at most size - 1 bytes, printf-like; the rest is cut. */
+/* Append to the text in out[size], printf-like; cut to fit. */
 void text_append(char *out, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Copy s with every byte outside printable ASCII, and backslashes, as \xNN;
- * what does not fit in size - 1 is cut and ends in "...".  Returns out. */
+/* Copy s with every byte outside printable ASCII, and backslashes, as \xNN; a
+ * text that does not fit is cut and ends in "...".  Returns out. */
 char *text_safe(char *out, size_t size, const char *s);
 
 /* Nanoseconds as milliseconds, for printing. */
@@ -76,15 +75,15 @@ int text_take(struct text *t, char **out, size_t *length);
  * well formed.  Any thread.  Source: The Unicode Standard 15, table 3-7. */
 size_t utf8_sequence(const unsigned char *s, size_t n);
 
-/* The code point of a well-formed sequence that does something to the text
- * around it, else 0: controls U+0080 .. U+009F, which terminals obey as they do
- * ESC, line separators (U+2028 and 2029) and marks of direction, which reorder
- * what is read (U+061C, U+200E, 200F, U+202A .. 202E, U+2066 .. 2069).  Those
- * of ASCII are not meant.  Source: The Unicode Standard 15, Bidi_Control. */
+/* Return the code point of a well-formed sequence if it affects the text around
+ * it, else 0: controls U+0080 .. U+009F, which terminals obey like ESC, line
+ * separators (U+2028 and 2029) and marks of direction, which reorder text
+ * (U+061C, U+200E, 200F, U+202A .. 202E, U+2066 .. 2069).  0 for all ASCII
+ * controls.  Source: The Unicode Standard 15, Bidi_Control. */
 unsigned utf8_control(const unsigned char *s, size_t length);
 
-/* Length of the character at s (n > 0 bytes left) if a terminal may be sent it,
- * 0 if each of its bytes is to be replaced: controls and what is not UTF-8. */
+/* Length of the character at s (n > 0 bytes left) if it is safe to send to a
+ * terminal; 0 for controls and what is not UTF-8. */
 static inline size_t
 utf8_shown(const unsigned char *s, size_t n)
 {
@@ -96,7 +95,7 @@ utf8_shown(const unsigned char *s, size_t n)
 	return length;
 }
 
-/* The value of a digit of either case, or -1. */
+/* The value of a hexadecimal digit of either case, or -1. */
 static inline int
 hex_value(char c)
 {
@@ -106,7 +105,7 @@ hex_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The entity of c in text and quoted attributes; NULL: c itself. */
+/* The XML entity of c; NULL: c needs none. */
 static inline const char *
 xml_entity(char c)
 {

@@ -26,7 +26,7 @@ load(hwloc_topology_t *out, const char *synthetic)
 	return 0;
 }
 
-/* The core's lanes among the allowed CPUs; lanes is 0 if none. */
+/* Get a core with its lanes among the allowed CPUs; lanes is 0 if none. */
 static struct topology_core
 read_core(
     hwloc_topology_t machine, hwloc_obj_t object, const cpu_set_t *allowed)

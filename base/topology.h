@@ -3,8 +3,8 @@
  * Reads the machine through hwloc (sockets, cores, SMT siblings, allowed CPUs,
  * the cgroup's CPU quota) and proposes a placement after the thesis: proxy and
  * observer on the two lanes of one core, the servers on different lanes of the
- * others.  On a smaller machine it says what is shared and how the observer
- * should poll.  The caller pins the threads. */
+ * other cores.  On a smaller machine the plan says which lanes are shared and
+ * how the observer should poll.  The caller pins the threads. */
 #pragma once
 
 #include <sched.h>
@@ -13,7 +13,7 @@
 
 #define TOPOLOGY_SERVERS 2
 
-struct topology; /* what was read, opaque */
+struct topology; /* opaque */
 
 enum topology_poll {
 	TOPOLOGY_POLL_RELAX, /* SMT sibling of the proxy: spin with pauses */
@@ -37,10 +37,10 @@ struct topology_plan {
 int topology_open(struct topology **out, const char *synthetic);
 void topology_close(struct topology **tp);
 
-/* Allowed lanes of the widest core (>= 1). */
+/* Number of allowed lanes of the widest core (>= 1). */
 unsigned topology_lanes(const struct topology *t);
 
-/* The other allowed lanes of a CPU's core; returns how many.  None if the CPU
+/* Get the other allowed lanes of a CPU's core; returns how many.  0 if the CPU
  * is not allowed. */
 unsigned topology_neighbours(const struct topology *t, int cpu, cpu_set_t *out);
 

@@ -3,14 +3,14 @@
  * Four plans, the first that fits:
  *   lanes    a core with two lanes can be spared: proxy and observer on its
  *            lanes, the servers on lane 0 and lane 1 of the other cores
- *   cores    four CPUs or more: observer and proxy one each, the servers
- *            half of the rest each
+ *   cores    four CPUs or more: one for the observer, one for the proxy, half
+ *            of the rest for each server
  *   proxy    three CPUs: one for the proxy, one for each server
- *   shared   fewer: the servers apart if possible, Tailor wherever there is
- *            time
- * Only on a lane of the proxy's core does the observer spin: its cache lines
- * stay there.  A spinning thread uses up the cgroup's quota, so with a quota
- * under four CPUs it sleeps there, too. */
+ *   shared   fewer: the servers on different CPUs if possible, Tailor's threads
+ *            not pinned
+ * The observer spins only on a lane of the proxy's core, where its cache lines
+ * stay.  A spinning thread uses up the cgroup's quota, so with a quota under
+ * four CPUs the observer sleeps there, too. */
 #include "base/topology_read.h"
 
 #include <assert.h>
@@ -19,10 +19,10 @@
 
 #include "base/text.h"
 
-/* Proxy, observer and one for each server. */
+/* A CPU each for the proxy, the observer and each server. */
 #define CPUS_FOR_ALL (2 + TOPOLOGY_SERVERS)
 
-/* The i-th CPU, counted core by core; i < t->cpus. */
+/* Return the i-th CPU, counted core by core; i < t->cpus. */
 static int
 nth_cpu(const struct topology *t, unsigned i)
 {
@@ -34,7 +34,7 @@ nth_cpu(const struct topology *t, unsigned i)
 	return t->core[core].cpu[i];
 }
 
-/* The last core that has two lanes and leaves the servers two CPUs. */
+/* Find the last core that has two lanes and leaves the servers two CPUs. */
 static const struct topology_core *
 core_to_spare(const struct topology *t)
 {

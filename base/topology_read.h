@@ -1,5 +1,5 @@
-/* topology_read.h: what topology.c and cgroup.c read and topology_plan.c plans
- * with; private to base/ and its tests. */
+/* topology_read.h: the data that topology.c and cgroup.c read and
+ * topology_plan.c uses; private to base/ and its tests. */
 #pragma once
 
 #include "base/topology.h"
@@ -20,7 +20,7 @@ struct topology {
 	struct topology_core *core; /* owned; in hwloc's logical order */
 };
 
-/* topology_open with explicit surroundings:
+/* topology_open for an explicit environment:
  *   allowed  CPUs to consider, NULL for all that hwloc reports
  *   root     see cgroup_cpu_quota; NULL for no quota */
 int topology_read(struct topology **out, const char *synthetic,

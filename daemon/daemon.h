@@ -12,7 +12,8 @@
 
 #define DAEMON_SIGNALS 4
 
-/* Where configurations come from: 0 and *out, or -errno with errors. */
+/* How to read the configuration: read returns 0 with *out, or -errno with
+ * errors. */
 struct config_source {
 	int (*read)(
 	    void *user, struct config **out, struct config_errors *errors);
@@ -27,9 +28,9 @@ struct daemon {
 	struct config_source source;
 
 	struct timer tick_timer;
-	uint64_t tick_finished; /* requests that had, at the last tick */
-	bool resting;		/* ticks are rare */
-	unsigned tick_rests;	/* so many since there was a request */
+	uint64_t tick_finished; /* requests finished at the last tick */
+	bool resting;		/* true while ticks are rare */
+	unsigned tick_rests;	/* resting ticks in a row, up to a limit */
 	struct ready ready;
 	struct event hazard_event, answer_event, signal[DAEMON_SIGNALS];
 
@@ -38,31 +39,31 @@ struct daemon {
 		DAEMON_STOPPING, /* requests in flight finish */
 		DAEMON_STOPPED,	 /* leave the loop */
 	} stage;
-	bool accepts; /* STOPPING, on sockets that outlive this process */
+	bool accepts; /* STOPPING: on sockets that outlive this process */
 	struct instant stopped, stop_due, stop_idle_due, stop_streams_due;
-	unsigned cut_requests, cut_connections; /* by the end */
+	unsigned cut_requests, cut_connections; /* by the stop */
 };
 
 /* Set up everything by d->proxy.config; opens nothing yet.  0 or -errno
- * (logged).  daemon_fini also after that. */
+ * (logged); call daemon_fini in either case. */
 int daemon_init(struct daemon *d);
 void daemon_fini(struct daemon *d);
 
 /* Run until stopped by a signal.  0 or -errno. */
 int daemon_run(struct daemon *d);
 
-/* Begin a graceful stop: no new connections, requests in flight finish.  The
- * second time: cut what is left and end (stop.c). */
+/* Begin a graceful stop: no new connections, requests in flight finish.  A
+ * second call cuts the remaining connections and ends the loop (stop.c). */
 void daemon_stop(struct daemon *d, const char *why);
-/* Go on with a stop.  Every tick. */
+/* Continue a stop.  Call it at every tick. */
 void daemon_stop_tick(struct daemon *d, struct instant now);
 
-/* Read the configuration again and change to it.  It is read and judged whole
- * before anything changes; if any of it is wrong, or wants a restart, the one
- * in force stays.  A request keeps the configuration that it began under, so
- * there may be several generations for a while.  Everything is logged and
- * counted; out may be NULL.  Returns 0, -EBUSY when stopping, or -EINVAL.
- * About 1 ms. */
+/* Read the configuration again and change to it.  The whole file is checked
+ * before anything changes; if a key is wrong, or needs a restart, the present
+ * configuration stays in force.  A request keeps the configuration that it
+ * began under, so there may be several generations for a while.  The result is
+ * logged and counted; out may be NULL.  Returns 0, -EBUSY when stopping, or
+ * -EINVAL.  About 1 ms. */
 int daemon_reload(struct daemon *d, const char *why, struct reload_result *out);
 
 /* --- what a configuration means in numbers (limits.c) ------------------ */
@@ -76,36 +77,36 @@ void limits_hedging(const struct config *c, struct hedging_limits *l);
  * privileges have been dropped. */
 void limits_try_spool(const struct proxy *p);
 
-/* Put p->config's limits in force and say what they come to. */
+/* Put p->config's limits in force and log the resulting numbers. */
 void limits_apply(struct proxy *p);
 
-/* How many channels may be open: fewer where descriptors are few. */
+/* Return how many channels may be open: fewer where descriptors are few. */
 unsigned limits_channels(void);
 
-/* See that enough clients may connect to begin at all: 0 or -ECANCELED
- * (logged). */
+/* Check that the limits allow any clients at all: 0 or -ECANCELED (logged). */
 int limits_check(const struct proxy *p);
 
 /* --- which servers there are (servers.c) --------------------------------- */
 
-/* Describe a server for the profiler; program is left to others. */
+/* Describe a server for the profiler; out->program is NULL afterwards. */
 void servers_observed(const struct config *c, const struct config_server *s,
     struct profiler_server *out);
 
 /* Begin to look for all servers, or launch them.  0 or -ECHILD (logged). */
 int servers_start(struct proxy *p);
 
-/* Come to those of p->config, and put its limits in force.  A server of
- * another name, address or program is there when the one before has been
- * drained; where nothing is to be drained, at once. */
+/* Change to the servers of p->config, and put its limits in force.  A server
+ * with another name, address or program replaces the old one when that is
+ * drained; if nothing is to be drained, at once. */
 void servers_change(struct proxy *p);
 
-/* For struct upstream_events; user is struct proxy. */
+/* Callback of struct upstream_events: a server was replaced.  user is struct
+ * proxy. */
 void servers_replaced(void *user, struct server *s, bool renamed);
 
 /* --- servers that are started with a program --------------------------- */
 
-/* Set up the program of a server, before all else. */
+/* Set up the program of a server.  Call it before the functions below. */
 void supervisor_init(struct server *s);
 
 /* Reap the orphans that have ended: as process 1, or of launched programs. */

@@ -1,5 +1,5 @@
-/* limits.c: configured limits turned into those of memory, descriptors and the
- * policy. */
+/* limits.c: derives limits of memory, descriptors and the policy from the
+ * configuration. */
 #include "daemon/daemon.h"
 
 #include <errno.h>
@@ -14,14 +14,16 @@
 #include "proxy/request/slow.h"
 #include "proxy/upstream/response_diff.h"
 
-/* Beside connections: logs, pages, pidfds, channels' socket, libraries. */
+/* Descriptors besides connections: logs, pages, pidfds, channels' socket,
+ * libraries. */
 #define DESCRIPTORS_OTHER 256
-/* Descriptors for slow peers, as many as a default limit leaves room for. */
+/* Most files for slow peers: what a default limit on descriptors allows. */
 #define SPOOL_FILES_MAX 4096
-/* Channels, and losers of a server, get this part of few descriptors each. */
+/* If descriptors are few, channels get 1/SMALL_SHARE of them, and so do the
+ * losers of each server. */
 #define SMALL_SHARE 8
-#define CLIENTS_LEAST 64	  /* with room for fewer it is no service */
-#define TALE_BYTES ((size_t)2048) /* of a kept one, beside its events */
+#define CLIENTS_LEAST 64	  /* with fewer, Tailor does not start */
+#define TALE_BYTES ((size_t)2048) /* of a kept tale, without its events */
 #define LOG_RING_BYTES ((size_t)1024 * 1152) /* see base/log.h */
 
 void
@@ -46,7 +48,7 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 	}
 }
 
-/* The same by place, which a reload may have made another. */
+/* Fill in the limits of each place, as a reload may change a place's server. */
 static void
 limits_places(const struct upstream *up, struct hedging_limits *l)
 {
@@ -59,12 +61,12 @@ limits_places(const struct upstream *up, struct hedging_limits *l)
 	}
 }
 
-/* The most that Tailor will ever take, bytes, by what for.  Not in it:
- * program and libraries, the kernel's socket buffers, the channels that
- * services ask for. */
+/* The most memory that Tailor may take, bytes, by use.  Not included: program
+ * and libraries, the kernel's socket buffers, the channels that services
+ * request. */
 struct memory_plan {
-	size_t blocks;	    /* heads, bodies and answers in passing */
-	size_t connections; /* of clients and to servers */
+	size_t blocks;	    /* heads, bodies and responses in transit */
+	size_t connections; /* from clients and to servers */
 	size_t requests, history;
 	size_t tales; /* kept slow ones, if in memory */
 	size_t stream, logs;
@@ -92,14 +94,15 @@ limits_http(struct proxy *p)
 	p->upstream.limits.underscore_pass = true;
 }
 
-/* Every block that the configuration lets be in use at once.  Requests that
- * wait have none: their heads are packed, their bodies the table's. */
+/* Return how many blocks can be in use at once under the configuration.
+ * Waiting requests use none: their heads are packed, and the table has their
+ * bodies. */
 static size_t
 blocks_needed(const struct config *c)
 {
 	size_t stream = STREAM_BUFFER_BYTES / BLOCK_BYTES + 2;
-	/* A client has one to read into, two of MARK_MIN, one in passing, and
-	 * what is next to be written to its file. */
+	/* A client has one to read into, two for MARK_MIN, one in transit, and
+	 * the next piece for its spool file. */
 	size_t client = 4 + SPOOL_PIECE / BLOCK_BYTES;
 	size_t blocks = (size_t)c->proxy.connections_max * client +
 			BUFFERS_BYTES_MAX / BLOCK_BYTES +
@@ -113,8 +116,8 @@ blocks_needed(const struct config *c)
 	return blocks;
 }
 
-/* Bytes, by use, of Tailor's own structures whose number or size the
- * configuration sets. */
+/* Compute the plan from the structures whose number or size the configuration
+ * sets. */
 static void
 memory_plan_make(const struct proxy *p, struct memory_plan *out)
 {
@@ -165,7 +168,7 @@ limits_say_memory(struct proxy *p)
 	    m.logs >> 10);
 }
 
-/* Raise the limit on open files to want, if that may be.  What it is then. */
+/* Raise the limit on open files to want, if permitted.  Returns the limit. */
 static rlim_t
 descriptors_get(rlim_t want)
 {
@@ -173,7 +176,7 @@ descriptors_get(rlim_t want)
 
 	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
 		return want;
-	/* For root alone, before it drops its privileges. */
+	/* Works only for root, before privileges are dropped. */
 	if (l.rlim_max < want && setrlimit(RLIMIT_NOFILE, &more) == 0)
 		return want;
 	l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;
@@ -192,10 +195,9 @@ limits_channels(void)
 					    : PROFILER_CHANNELS_MAX;
 }
 
-/* Descriptors for the servers' slots and the rest come first: a client that
- * cannot be accepted is better off than one whose request cannot be sent on.
- * Files for slow peers, and connections beside the slots, get a quarter of what
- * is left each, at most. */
+/* Share out the descriptors.  Servers' slots and other uses come first, so that
+ * a client that is accepted can be served.  Of the rest, files for slow peers,
+ * and connections beside the slots, get at most a quarter each. */
 static void
 limits_descriptors(struct proxy *p)
 {
@@ -269,7 +271,7 @@ limits_apply(struct proxy *p)
 	limits_http(p);
 	p->loop.blocks.blocks_max = blocks_needed(p->config);
 	limits_spools(p);
-	/* Without the memory there is no estimate, and no harm. */
+	/* If memory runs out, there is only no estimate. */
 	if (p->config->hedging.mode == CONFIG_MODE_WATCH && p->gain == NULL)
 		p->gain = calloc(1, sizeof(*p->gain));
 	log_level_set((enum log_level)p->config->log.level);
@@ -294,7 +296,7 @@ limits_check(const struct proxy *p)
 	    "hard limit on open files (LimitNOFILE, ulimit -Hn) or lower "
 	    "servers.connections_max\"",
 	    p->clients.connections_max);
-	return -ECANCELED; /* this line says all */
+	return -ECANCELED; /* logged */
 }
 
 void

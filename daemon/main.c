@@ -1,4 +1,4 @@
-/* main.c: the program: putting configuration and threads together.
+/* main.c: the program: reads the configuration and starts the threads.
  *
  * The main thread becomes the proxy thread.  All others are started with
  * signals blocked, so signals always arrive here. */
@@ -28,17 +28,17 @@
 #include "proxy/client/listeners.h"
 #include "proxy/request/slow.h"
 
-/* Of each rate at most one event in so long: the kernel is asked every 5 ms at
- * most, and an explanation waits for the last one of its request. */
+/* Least time between two events of a rate.  The kernel is read every 5 ms at
+ * most, and an explanation waits for its request's last rate event. */
 #define RATES_PERIOD_NS (10 * NS_PER_MS)
 
-/* 16384 events in the ring of one CPU, 64 bytes each: 16 ms of a million a
- * second, longer than the observer is away on a CPU that is not crowded. */
+/* 16384 events of 64 bytes in the ring of each CPU: 16 ms at a million events a
+ * second, longer than the observer waits for a CPU that is not overloaded. */
 #define KERNEL_SLOTS_LOG2 14
 
-#define PROXY_CHANNEL_LOG2 14 /* 16384 events: a second at 4000 requests/s */
+#define PROXY_CHANNEL_LOG2 14 /* 16384 events: 1 s at 4000 requests/s */
 
-/* Says all that is wrong, and returns NULL if anything is. */
+/* Read the configuration; NULL after printing all errors. */
 static struct config *
 config_first(const struct settings *s)
 {
@@ -55,8 +55,8 @@ config_first(const struct settings *s)
 	return c;
 }
 
-/* Variables that are misspelt keys: for a person who tests a configuration, or
- * in the log. */
+/* Report environment variables that look like misspelt keys: in the log, or
+ * printed for a person who tests a configuration. */
 static void
 doubt_environment(bool logged)
 {
@@ -83,8 +83,9 @@ config_print(const struct config *c)
 	return json_print(&j, stdout) < 0 ? 1 : 0;
 }
 
-/* That it is good, and what it is about.  What can be read without a start is
- * read, as the user who reads it at a reload: -t finds it first. */
+/* For -t: print that the configuration is good, and its main values.  Also
+ * reads the files that need no start, as the user who reads them at a reload,
+ * so that -t finds their errors. */
 static int
 config_say(const struct config *c, const char *file)
 {
@@ -163,7 +164,8 @@ static const enum profiler_kernel kernel_events[] = {
     [CONFIG_KERNEL_ALL] = PROFILER_KERNEL_FULL,
 };
 
-/* A period of a rate ends, and is read, after the request that it is of. */
+/* Return how long analysis waits for a request's events: its last rate event
+ * comes up to a period after its end. */
 static int64_t
 settle_ns(const struct config *c)
 {
@@ -171,8 +173,9 @@ settle_ns(const struct config *c)
 	       (c->profiler.rates != 0 ? RATES_PERIOD_NS : 0);
 }
 
-/* The name that servers look for which know no other, if the socket has its
- * default: channels.sock for channels-8080.sock.  NULL: none. */
+/* Return the default name of the channels' socket (channels.sock for
+ * channels-8080.sock), for servers that know no other name; NULL: the socket's
+ * path is not a default one. */
 static char *
 channel_link(const struct config *c)
 {
@@ -257,7 +260,7 @@ open_analysis(struct proxy *p, const struct config *c, int kallsyms)
 	return analysis_new(&p->analysis, &o);
 }
 
-/* With signals let through. */
+/* Run the daemon, with signals unblocked. */
 static int
 run(struct daemon *d)
 {
@@ -268,14 +271,14 @@ run(struct daemon *d)
 	sigemptyset(&set);
 	pthread_sigmask(SIG_SETMASK, &set, NULL);
 	err = daemon_run(d);
-	/* Nothing listens to signals any more, and what is left to do is short:
-	 * one more must not end us half-way. */
+	/* Block signals again: one more must not end the process before the
+	 * short rest of the shutdown is done. */
 	sigfillset(&set);
 	pthread_sigmask(SIG_SETMASK, &set, NULL);
 	return err;
 }
 
-/* Takes the configuration. */
+/* Start and run the daemon; takes ownership of the configuration. */
 static int
 serve(struct config *c, struct settings *settings)
 {
@@ -303,13 +306,14 @@ serve(struct config *c, struct settings *settings)
 	counted_init(&p->counted);
 	link = channel_link(c);
 	err = privileges_find(c);
-	/* Who opens it decides what it shows: before privileges are dropped. */
+	/* Opened before privileges are dropped: the file shows addresses only
+	 * to a privileged opener. */
 	if (c->profiler.stacks && c->profiler.kernel != CONFIG_KERNEL_OFF)
 		kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	if (err == 0)
 		err = open_profiler(p, c, link);
-	/* Files from here on are opened with the user's rights, and threads
-	 * are started with no more than Tailor keeps. */
+	/* From here on files are opened with the user's rights, and threads
+	 * have only the capabilities that Tailor keeps. */
 	if (err == 0)
 		err = privileges_become(c, settings->file);
 	if (err == 0)
@@ -325,7 +329,7 @@ serve(struct config *c, struct settings *settings)
 		err = daemon_init(d);
 	if (err == 0)
 		err = run(d);
-	if (err < 0 && err != -ECANCELED) /* else it is reported already */
+	if (err < 0 && err != -ECANCELED) /* -ECANCELED: reported already */
 		log_event(
 		    LOG_LEVEL_ERROR, "failed", "error=\"%s\"", strerror(-err));
 	if (err < 0) /* a start that fails leaves nothing of root's either */

@@ -1,4 +1,4 @@
-/* notify.c: sd_notify(3) over a datagram socket of our own. */
+/* notify.c: sd_notify(3) over our own datagram socket. */
 #include "daemon/notify.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static struct {
 	struct sockaddr_un address;
 	socklen_t length;
 	int64_t watchdog_ns; /* half its period; 0: none */
-	long keeps;	     /* so many descriptors */
+	long keeps;	     /* descriptors that the manager keeps */
 	struct instant watchdog_due, status_due;
 	char status[256]; /* as last sent */
 } notify = {.fd = -1};

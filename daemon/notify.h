@@ -15,17 +15,17 @@ struct proxy;
 void notify_init(void);
 void notify_fini(void);
 
-/* Ready to serve; also after a reload. */
+/* Report that Tailor is ready to serve; also after a reload. */
 void notify_ready(const struct proxy *p);
 void notify_reloading(void);
 void notify_stopping(void);
 
 /* Have the manager keep the sockets that clients connect to, and no others, for
- * the process that comes after this one: if $FDSTORE says that it keeps any.
- * After each change of them. */
+ * the next process, if $FDSTORE says that the manager keeps any.  Call it after
+ * each change of these sockets. */
 void notify_keep(struct clients *all);
 
-/* To be called from the loop at least every 10 ms or so: feeds the watchdog
- * (which so bites when the loop hangs) and sends the status when it has
- * changed, at most once a second. */
+/* Feed the watchdog, and send the status if it has changed, at most once a
+ * second.  The loop calls it about every 10 ms; if the loop hangs, the watchdog
+ * is not fed and the manager restarts Tailor. */
 void notify_tick(const struct proxy *p, struct instant now);

@@ -1,4 +1,4 @@
-/* placement.c: which CPUs the threads are to run on, carried out. */
+/* placement.c: places the threads on CPUs. */
 #include "daemon/placement.h"
 
 #include <errno.h>
@@ -17,7 +17,8 @@
 
 #define SLICE_NS (100 * NS_PER_US)
 
-/* "auto" keeps the proposal, "none" pins nothing, else a CPU's number. */
+/* Return the CPU for a key's value: "auto" is the proposed CPU, "none" is -1
+ * (not pinned), else a number. */
 static int
 cpu_wish(const char *text, int proposed)
 {
@@ -88,9 +89,9 @@ placement_proxy(struct proxy *p)
 {
 	/* A short slice lets the scheduler run us soon after we wake, ahead
 	 * of threads that compute for long.  Needs no privilege; kernels
-	 * before 6.12 ignore it.  Who started us under another policy (a
-	 * real-time one) knows why: then it stays.  Later threads, and the
-	 * servers we start, are scheduled like any other. */
+	 * before 6.12 ignore it.  If Tailor was started under another policy
+	 * (a real-time one), that policy stays.  Later threads, and the
+	 * servers we start, get default scheduling. */
 	struct scheduling attr = {
 	    .policy = SCHED_OTHER,
 	    .flags = SCHEDULING_RESET_ON_FORK,

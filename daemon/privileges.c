@@ -1,10 +1,9 @@
-/* privileges.c: user, groups and capabilities given up in an order that works.
+/* privileges.c: gives up user, groups and capabilities.
  *
- * Before there is another thread the process becomes the user, without the
- * bounding set and with no_new_privs, which belong to a thread and are
- * inherited by those that it creates.  So every file, socket and directory is
- * opened with the user's rights.  What is left of root's ends when the ports
- * are bound. */
+ * The process becomes the user before it starts a thread, because the bounding
+ * set and no_new_privs belong to a thread and are inherited by the threads that
+ * it creates.  So every file, socket and directory is opened with the user's
+ * rights.  The remaining capabilities are given up when the ports are bound. */
 #include "daemon/privileges.h"
 
 #include <errno.h>
@@ -29,17 +28,17 @@
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
-/* Capabilities that a start as another user needs: for ports below 1024, and
- * for more descriptors.  None that opens a file. */
+/* Capabilities that are kept until the ports are bound: for ports below 1024,
+ * and for more descriptors.  None of them opens files. */
 static const uint64_t for_the_start =
     BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_SYS_RESOURCE);
 
-/* process.user. */
+/* The user of process.user. */
 static struct user {
-	char name[256]; /* more than any has */
+	char name[256]; /* longer than any name */
 	uid_t uid;
 	gid_t gid;
-	bool other; /* than we are: to become */
+	bool other; /* true: another user than ours */
 } become;
 
 static int
@@ -59,10 +58,10 @@ complain_unknown(const char *what, const char *name)
 	    "what=\"there is no such %s\" name=\"%s\" advice=\"create it, or "
 	    "correct process.user\"",
 	    what, name);
-	return -ECANCELED; /* this line says all */
+	return -ECANCELED; /* logged */
 }
 
-/* process.user: "name", or as chown has it "name:group". */
+/* Find the user of process.user: "name", or "name:group" as in chown. */
 static int
 identity_find(const char *wanted, struct user *u)
 {
@@ -96,7 +95,7 @@ make_for(const char *path, const struct user *u)
 		    "path=\"%s\" error=\"%s\"", path, strerror(-err));
 }
 
-/* The directory that a file is in. */
+/* Make the directory of a file, for the user. */
 static void
 make_for_file(const char *path, const struct user *u)
 {
@@ -120,7 +119,7 @@ make_for_socket(const struct config_address *a, const struct user *u)
 		    u);
 }
 
-/* Directories that only root can make, in /run for example. */
+/* Make directories that only root can make, in /run for example. */
 static void
 make_directories(const struct config *c, const struct user *u)
 {
@@ -144,7 +143,7 @@ bounding_clear(void)
 	return 0;
 }
 
-/* Of what root may, only this, in this thread and those that it creates. */
+/* Drop all capabilities but keep, in this thread and those that it creates. */
 static int
 capabilities_keep(uint64_t keep)
 {
@@ -162,8 +161,9 @@ capabilities_keep(uint64_t keep)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-/* Root stays the saved user: that alone lets a later setresuid, which the C
- * library carries out in every thread, end all capabilities of all threads. */
+/* Change to the user, but keep root as the saved user: only then a later
+ * setresuid(), which the C library does in every thread, ends all capabilities
+ * of all threads. */
 static int
 identity_change(const struct user *u)
 {
@@ -171,14 +171,14 @@ identity_change(const struct user *u)
 	    setresgid(u->gid, u->gid, u->gid) < 0 ||
 	    setresuid(u->uid, u->uid, 0) < 0)
 		return -errno;
-	/* So that /proc/self is ours, as for any process of the user.  While
-	 * root is the saved user, no other process may examine this one. */
+	/* Without this, /proc/self belongs to root.  While root is the saved
+	 * user, no other process may examine this one. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	return capabilities_keep(for_the_start);
 }
 
-/* Refuse a file that a reload will read again but the user cannot read: what
- * only root can read must not count, or the next reload would fail. */
+/* Refuse a configuration file that root can read but the user cannot: the next
+ * reload would fail. */
 static int
 config_check_readable(const char *file, const struct user *u)
 {
@@ -188,7 +188,7 @@ config_check_readable(const char *file, const struct user *u)
 
 	if (fd >= 0)
 		close(fd);
-	/* No reload reads a pipe again. */
+	/* A reload does not read a pipe again. */
 	if (fd >= 0 || (stat(file, &st) == 0 && !S_ISREG(st.st_mode)))
 		return 0;
 	log_event(LOG_LEVEL_ERROR, "config_unreadable",
@@ -197,11 +197,10 @@ config_check_readable(const char *file, const struct user *u)
 	    "chmod g+r %s\"",
 	    file, u->name, strerror(err), u->name, (unsigned)u->gid, file,
 	    file);
-	return -ECANCELED; /* this line says all */
+	return -ECANCELED; /* logged */
 }
 
-/* Resource limits that a launched program gets as they were before our
- * start. */
+/* Resource limits before our start, which launched programs get. */
 static struct {
 	int resource;
 	struct rlimit before;
@@ -273,12 +272,12 @@ privileges_drop(void)
 {
 	uid_t uid = become.uid;
 
-	/* A start may fail before it has come so far. */
+	/* A start may fail before privileges_become(). */
 	if (!become.other || geteuid() != uid)
 		return 0;
 	if (setresuid(uid, uid, uid) < 0)
 		return complain("cannot become", become.name, -errno);
-	/* A kernel that let us go half-way would let us go back. */
+	/* Check that the change is complete and cannot be undone. */
 	if (setuid(0) == 0 || getuid() != uid || getegid() != become.gid)
 		return complain("cannot become", become.name, -EPERM);
 	become.other = false;

@@ -5,27 +5,28 @@
 
 struct config;
 
-/* Find the user of process.user; without one the other two do nothing, nor if
- * we are that user already.  0, or a negative errno after one message that says
- * what to do; the process must then end. */
+/* Find the user of process.user.  If none is configured, or we are that user
+ * already, the next two functions do nothing.  0, or a negative errno after one
+ * message that says what to do; the process must then end. */
 int privileges_find(const struct config *c);
 
 /* Become that user: no supplementary groups but the user's, no capabilities but
- * those for ports and limits, none to be gained by executing anything
- * (no_new_privs, empty bounding set).  Before another thread is started.
- *   c     its directories are made for the user first, where only root can
- *         (rundir_make_for); NULL: none
- *   file  the configuration's: a message if the user cannot read it; or NULL
+ * those for ports and limits, and no way to gain any by executing a program
+ * (no_new_privs, empty bounding set).  Call it before starting a thread.
+ *   c     the configuration: its directories are first made for the user, where
+ *         only root can (rundir_make_for); NULL: none
+ *   file  the configuration's file; a message if the user cannot read it; or
+ *         NULL
  * Returns as above. */
 int privileges_become(const struct config *c, const char *file);
 
-/* Give up the rest, for good, in all threads; once is enough.  Returns as
+/* Permanently give up the remaining capabilities, in all threads.  Returns as
  * above. */
 int privileges_drop(void);
 
-/* No core dump of us (process.core_dumps).  First of all. */
+/* Disable core dumps if process.core_dumps says so.  Call it first of all. */
 void privileges_core_off(const struct config *c);
 
-/* In a child before it executes another program: the limits on core dumps,
- * files and priority as they were before that. */
+/* In a child, before it executes a program: restore the limits on core dumps,
+ * files and priority that Tailor was started with. */
 void privileges_limits_restore(void);

@@ -9,12 +9,13 @@
 #include "proxy/upstream/server.h"
 
 #define CHECK_PERIOD_NS (50 * NS_PER_MS)
-/* For the lines of the servers: the process of one that responds is found
- * within a second, unless it is in a container out of reach. */
+/* How long to wait for the servers' lines: the process of a server that
+ * responds is found within a second, unless it is in a container out of
+ * reach. */
 #define PATIENCE_NS (5 * NS_PER_S)
 #define ROUTE_BYTES 800
 
-/* How far a server's process is known now, as text. */
+/* Describe what is known of a server's process. */
 static const char *
 sight(const struct profiler_stats *stats, unsigned i)
 {
@@ -26,7 +27,8 @@ sight(const struct profiler_stats *stats, unsigned i)
 					 : "not examined yet";
 }
 
-/* "a (active, collections visible)": a standby that is ready stands by. */
+/* Append "a (active, collections visible)"; a standby that is ready is
+ * "standby". */
 static void
 add_server(char out[ROUTE_BYTES], struct proxy *p, unsigned i,
     const struct profiler_stats *stats, const char *joint)
@@ -83,8 +85,8 @@ all_reported(const struct proxy *p, const struct profiler_stats *stats)
 	return true;
 }
 
-/* True once each server's process has been looked for and each server was
- * probed, which takes long at the start of a busy machine. */
+/* True once each server has been probed and its process searched for, which
+ * takes long while a busy machine starts. */
 static bool
 all_sought(const struct proxy *p, const struct profiler_stats *stats)
 {
@@ -95,7 +97,8 @@ all_sought(const struct proxy *p, const struct profiler_stats *stats)
 	return true;
 }
 
-/* One that does not listen is not there; any other is asked in vain. */
+/* Append what Tailor waits for: a server that responds but fails its probe, or
+ * one that does not respond. */
 static void
 add_wait(char out[ROUTE_BYTES], struct proxy *p, unsigned i,
     const struct profiler_stats *stats)

@@ -1,10 +1,11 @@
 /*
- * ready.h: the last line of a start: where clients connect, and to which
- * servers that leads.
+ * ready.h: the last log line of a start: the addresses that clients connect to,
+ * and the servers behind them.
  *
- * It is logged once, when the first server responds and what is observed of
- * the servers is in the log.  If none responds in proxy.server_wait, a line
- * says what is waited for; the other follows when it is true.  Proxy thread.
+ * It is logged once, when the first server responds and the lines about
+ * observing the servers are in the log.  If no server responds in
+ * proxy.server_wait, a line says what Tailor waits for, and the last line
+ * follows when a server responds.  Proxy thread.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
-/* reload.c: a new configuration read, judged and put in force.
+/* reload.c: reads a new configuration, checks it and puts it in force.
  *
- * What can fail comes first: reading, judging, compiling rules, and last the
- * binding of new listeners.  After that nothing can, and all is changed in
- * one go between two events of the loop. */
+ * The steps that can fail come first: reading, checking, compiling rules, and
+ * last binding new listeners.  The other steps cannot fail, and are done
+ * together between two events of the loop. */
 #include "daemon/daemon.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ complain(struct reload_result *out, const char *line, const char *more)
 	add_line(out->complaints, line, more);
 }
 
-/* An address or file that the system refuses. */
+/* Add a complaint about an address or file that the system refuses. */
 static void
 unusable(struct reload_result *out, const char *key, const char *name, int err)
 {
@@ -57,7 +57,8 @@ on_difference(void *user, const char *path, bool restart)
 	add_line(out->changes, path, "");
 }
 
-/* The new configuration, good by itself and possible now; else NULL. */
+/* Read the new configuration; NULL if it is wrong, or cannot be put in force
+ * without a restart. */
 static struct config *
 candidate_read(struct daemon *d, struct reload_result *out)
 {
@@ -80,7 +81,8 @@ candidate_read(struct daemon *d, struct reload_result *out)
 
 /* --- changing ------------------------------------------------------------- */
 
-/* A ring that is full just now keeps the old file; SIGUSR1 tries again. */
+/* Change the access log's file.  If the ring is full, the old file stays;
+ * SIGUSR1 tries again. */
 static void
 access_log_move(struct proxy *p, int fd)
 {
@@ -91,7 +93,7 @@ access_log_move(struct proxy *p, int fd)
 		    "error=\"%s\" advice=\"send SIGUSR1\"", strerror(-err));
 }
 
-/* Takes next in any case. */
+/* Change to next, and take ownership of it in any case. */
 static int
 change_to(struct daemon *d, struct config *next, struct reload_result *out)
 {
@@ -118,8 +120,8 @@ change_to(struct daemon *d, struct config *next, struct reload_result *out)
 		goto fail_log;
 	}
 	if (generation_add(&p->generations, next) < 0) {
-		/* The listeners are changed, and harmless; the next reload
-		 * puts that right. */
+		/* The new listeners stay, which is harmless; the next reload
+		 * changes them again. */
 		complain(out, strerror(ENOMEM), "");
 		next = NULL;
 		goto fail_log;
@@ -141,7 +143,7 @@ fail:
 	return -EINVAL;
 }
 
-/* Newlines are not for the log. */
+/* Log the changes in one line. */
 static void
 log_changes(const struct reload_result *out, const char *why)
 {

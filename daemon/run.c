@@ -1,4 +1,4 @@
-/* run.c: the loop: its events, its turns, its tick, its end. */
+/* run.c: the event loop and its tick. */
 #include <errno.h>
 #include <signal.h>
 
@@ -21,7 +21,7 @@
 #define TICK_NS (10 * NS_PER_MS)
 #define TICK_REST_NS (50 * NS_PER_MS)
 #define TICK_LONG_NS (200 * NS_PER_MS)
-#define TICK_RESTS 20 /* ticks at rest until they are that rare */
+#define TICK_RESTS 20 /* after so many, ticks come every TICK_LONG_NS */
 
 static void
 on_hazard(evutil_socket_t fd, short what, void *user)
@@ -44,9 +44,9 @@ on_answers(evutil_socket_t fd, short what, void *user)
 	tale_answers(&d->proxy);
 }
 
-/* At the start clients wait in the kernel's queue until a server has
- * answered, as long as they may wait in ours: a restart should not answer
- * them 503 merely because it looks at its servers only then. */
+/* At the start, clients wait in the kernel's backlog until a server has
+ * responded, as long as they may wait in Tailor's queue: otherwise a restart
+ * would send them 503 before it has probed its servers. */
 static void
 accept_when_ready(struct proxy *p, struct instant now)
 {
@@ -72,9 +72,9 @@ tick_set(struct daemon *d, struct instant now, bool resting)
 	    resting ? rest_ns : TICK_NS);
 }
 
-/* A tick with its wake-up costs up to 50 us, and does nothing where no request
- * comes.  It is rare after a tick without any, and rarer after a second of
- * them, until a request comes. */
+/* True if ticks may be rare, as each costs up to 50 us and does nothing without
+ * requests.  They are rare after a tick without a request, and rarer after a
+ * second of such ticks, until a request comes. */
 static bool
 may_rest(struct daemon *d)
 {
@@ -102,8 +102,7 @@ on_tick(void *user, bool forced)
 	supervisor_reap(p);
 	admin_tick(d->admin, now);
 	admin_tick(d->collectors, now);
-	tale_answers(
-	    p); /* as hazards: if the eventfd fails, they wait so long */
+	tale_answers(p); /* as a fallback, in case the eventfd fails */
 	notify_tick(p, now);
 	if (d->stage == DAEMON_RUNS)
 		ready_tick(&d->ready, p, now);
@@ -133,8 +132,8 @@ events_assign(struct daemon *d)
 	    SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 	struct proxy *p = &d->proxy;
 
-	/* Edges only: an eventfd that cannot be read must not come first in
-	 * every turn, before all else.  All hazards are taken each time. */
+	/* Edge-triggered, so that an eventfd that cannot be read does not fire
+	 * first in every turn.  Each event takes all hazards. */
 	event_assign(&d->hazard_event, p->loop.base,
 	    profiler_hazard_fd(p->profiler), EV_READ | EV_PERSIST | EV_ET,
 	    on_hazard, d);
@@ -162,7 +161,7 @@ events_add(struct daemon *d)
 	return 0;
 }
 
-/* A client's request is for Tailor itself, or for a server. */
+/* Begin a client's request: for Tailor itself, or for a server. */
 static bool
 on_head(struct client *c, const struct http_head *head,
     struct http_refusal *refusal)
@@ -195,7 +194,7 @@ daemon_init(struct daemon *d)
 		log_event(LOG_LEVEL_ERROR, "token_not_read",
 		    "path=\"%s\" why=\"%s\"", p->config->talechain.token_file,
 		    why);
-		err = -ECANCELED; /* this line says all */
+		err = -ECANCELED; /* logged */
 	}
 	if (err < 0)
 		return err;
@@ -217,7 +216,7 @@ access_log_start(struct proxy *p)
 	return err < 0 ? err : access_log_switch(&p->access_log, fd);
 }
 
-/* For the admin socket. */
+/* Callback for POST /reload. */
 static int
 reload(void *user, struct reload_result *out)
 {
@@ -253,8 +252,8 @@ daemon_run(struct daemon *d)
 	while (d->stage != DAEMON_STOPPED) {
 		if (event_base_loop(p->loop.base, EVLOOP_ONCE) < 0)
 			return -EIO;
-		/* A slot may be free without a request having ended: a loser
-		 * has drained, an attempt has failed, a warm-up is over. */
+		/* Slots also become free when a loser has drained, an attempt
+		 * has failed or a warm-up is over. */
 		queue_wake(p);
 		loop_turn_end(&p->loop);
 		if (d->resting &&

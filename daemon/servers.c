@@ -1,9 +1,9 @@
-/* servers.c: which servers there are: at the start, and after a reload.
+/* servers.c: the servers at the start, and their changes at a reload.
  *
- * A server keeps its place (the index by which policy, profiler and statistics
- * know it) for as long as its name is in the configuration.  A new one gets a
- * place that is free, or that of one that leaves; which of the two is first in
- * the file matters at the start only. */
+ * A server keeps its place (its index in policy, profiler and statistics) as
+ * long as its name is in the configuration.  A new server gets a free place, or
+ * the place of a server that leaves.  The order of servers in the file matters
+ * at the start only. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ servers_observed(const struct config *c, const struct config_server *s,
 
 	*out = (struct profiler_server){
 	    .port = port > 0 ? (uint16_t)port : 0,
-	    /* Steering reads heaps there, also beside an agent. */
+	    /* Steering reads heaps from hsperfdata, even with an agent. */
 	    .hsperfdata = s->jvm == CONFIG_JVM_AUTO ||
 			  s->jvm == CONFIG_JVM_HSPERFDATA ||
 			  (s->jvm == CONFIG_JVM_AGENT && c->hedging.steer),
@@ -62,7 +62,7 @@ servers_start(struct proxy *p)
 
 /* --- a reload ------------------------------------------------------------- */
 
-/* Who is to be in each place: the number in the configuration, -1: none. */
+/* The server for each place: its number in the configuration, -1: none. */
 struct seats {
 	int of[CONFIG_SERVERS];
 };
@@ -85,8 +85,9 @@ is_seated(const struct seats *s, int number)
 	return false;
 }
 
-/* A place for a new one: the sooner it may begin the better; for a program that
- * of the one whose address it has, which must end before it begins. */
+/* Return a place for a new server.  If its program needs the address of a
+ * server that leaves and must end first, that server's place; else a free
+ * place, else the place of the standby. */
 static unsigned
 seat_for(
     const struct proxy *p, const struct seats *s, const struct config_server *c)
@@ -123,8 +124,8 @@ seats_find(const struct proxy *p, struct seats *out)
 			out->of[seat_for(p, out, &c->server[k])] = (int)k;
 }
 
-/* Do what can be done at once for a place: configure a server that stays, or
- * begin one if the place is free.  True if one has begun. */
+/* Configure a server that stays, or begin the new one if the place is free.
+ * True if a server has begun. */
 static bool
 seat_take(struct proxy *p, unsigned place, const struct config_server *c)
 {
@@ -158,7 +159,7 @@ server_introduce(struct proxy *p, struct server *s, bool renamed)
 		return;
 	if (renamed)
 		supervisor_init(s);
-	/* A start that fails is logged, and tried again as after an end. */
+	/* A failed start is logged, and tried again like after an exit. */
 	if (server_start(s) < 0)
 		supervisor_again(s);
 }

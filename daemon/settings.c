@@ -1,4 +1,4 @@
-/* settings.c: file, environment and command line, in that order. */
+/* settings.c: reads file, environment and command line, in that order. */
 #include "daemon/settings.h"
 
 #include <errno.h>
@@ -19,14 +19,14 @@ setting_add(struct settings *s, const char *key, const char *value)
 	return 0;
 }
 
-/* An option that is a key, and may be given again. */
+/* Store an option that is a key and may be repeated. */
 static int
 set_key(void *to, const struct option_row *row, const char *text)
 {
 	return setting_add(to, row->name, text);
 }
 
-/* An option for one server, given once: the last of two would win silently. */
+/* Store an option of one server; a second use is refused, not ignored. */
 static int
 set_server(void *to, const struct option_row *row, const char *text)
 {
@@ -103,8 +103,8 @@ static const struct line_instead insteads[] = {
 	"a signal starts or ends one"},
 };
 
-/* A key without --set; the other command, an address, a port, or a file without
- * -c. */
+/* Explain a word that is a key without --set, a command of tailorctl, an
+ * address, a port, or a file without -c. */
 static bool
 explain(const struct line_command *of, const char *word, char *why)
 {

@@ -12,7 +12,7 @@
 struct settings {
 	const char *file; /* borrowed from argv, as are the rest; or NULL */
 	bool test, dump, manual, schema;
-	const char *completion; /* a shell */
+	const char *completion; /* shell that the script is for, or NULL */
 	unsigned sets;
 	struct {
 		const char *key, *value;
@@ -25,8 +25,8 @@ struct settings {
  * the like (status 0), and for a wrong one (status 2). */
 void settings_parse(struct settings *s, int argc, char **argv);
 
-/* File, environment, command line, then sockets that were handed to us, then
- * the check of the whole.  0, or a negative errno with all that is wrong in
- * errors and *out NULL.  Reads a file: milliseconds.  Main thread. */
+/* Read the file, the environment, the command line and inherited sockets, in
+ * this order, then check the result.  0, or a negative errno with all that is
+ * wrong in errors and *out NULL.  Takes milliseconds.  Main thread. */
 int settings_read(const struct settings *s, struct config **out,
     struct config_errors *errors);

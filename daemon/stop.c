@@ -1,18 +1,18 @@
-/* stop.c: ending without losing what is under way.
+/* stop.c: a stop that loses no request.
  *
- * SIGTERM closes the listeners (after taking on what waits in their queues).
- * Requests in flight finish; every answer from now on says Connection: close.
- * Idle connections are kept for a thirtieth of proxy.stop_timeout, since a
- * request may be on its way on them, and then closed; nor is one waited for
- * whose client has its last response and does not close.  Launched servers are
- * ended once no client needs them.  Responses without an end of their own have
- * proxy.stop_streams; proxy.stop_timeout or a second signal cuts what is left,
- * and the last line of the log counts it.
+ * SIGTERM closes the listeners, after accepting the connections in their
+ * backlogs.  Requests in flight finish; every later response has Connection:
+ * close.  Idle connections are closed after a thirtieth of proxy.stop_timeout,
+ * since a request may be on its way on them; those whose client has its last
+ * response, but does not close, at once.  Launched servers are ended when no
+ * client needs them.  Streams without a planned end are cut after
+ * proxy.stop_streams.  proxy.stop_timeout, or a second signal, cuts all that is
+ * left, and the last line of the log counts the cuts.
  *
- * On sockets that outlive this process clients wait for the next one, which
- * begins when this one has ended.  So they go on being served while requests
- * of before the stop, which may be long, are in flight, and idle connections of
- * then are kept. */
+ * On sockets that outlive this process, new clients wait for the next process,
+ * which begins when this one has ended.  So this process still serves them
+ * while a request from before the stop is in flight or an idle connection from
+ * before the stop is open. */
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/notify.h"
@@ -20,12 +20,12 @@
 #include "proxy/client/listeners.h"
 #include "proxy/request/service.h"
 
-/* A second of the default of 30: many round trips, and no client that has more
- * to send waits longer with it. */
+/* The part of proxy.stop_timeout for idle connections: 1 s by default, which is
+ * many round trips. */
 #define IDLE_SHARE 30
 
-/* Connections on which nothing is under way need not be waited for; one that
- * has just come, or become idle, may have a request on its way. */
+/* Close connections without a request, but not those that have just been
+ * accepted or become idle: a request may be on its way. */
 static void
 close_idle_clients(struct daemon *d, struct instant now)
 {
@@ -83,8 +83,8 @@ any_outlives(const struct clients *all)
 	return false;
 }
 
-/* True if a client keeps a connection from before the stop, by a response that
- * did not say close. */
+/* True if a client still has an idle connection whose last response was before
+ * the stop, without Connection: close. */
 static bool
 any_kept(const struct clients *all)
 {
@@ -96,8 +96,8 @@ any_kept(const struct clients *all)
 	return false;
 }
 
-/* Nothing of before the stop is under way, or it is time to let what has come
- * since then finish. */
+/* True if all requests and connections from before the stop are over, or if the
+ * later requests need the rest of the time to finish. */
 static bool
 has_served(const struct daemon *d, struct instant now)
 {
@@ -164,7 +164,7 @@ daemon_stop(struct daemon *d, const char *why)
 		d->stage = DAEMON_STOPPED;
 		return;
 	}
-	/* Before the line about it, so that the line implies it. */
+	/* Before the line below, so that the line implies closed listeners. */
 	listeners_close(&p->clients, false);
 	log_event(LOG_LEVEL_NOTICE, "stopping",
 	    "why=%s requests=%u connections=%u", why, p->table.inflight_count,

@@ -1,11 +1,12 @@
-/* supervisor.c: starting the servers and keeping them running.
+/* supervisor.c: starts servers and keeps them running.
  *
- * A launched server is a child with a pidfd, and a process group: a script need
- * not exec what it starts.  Signals go to the group, and a server has ended
- * when all of its group have: what is left would keep the port.  Then it is
- * started again after a delay, which doubles while it keeps ending within
- * seconds.  Orphans become our children, and are reaped.  If Tailor itself dies
- * the kernel ends its children (SIGTERM), but not theirs. */
+ * A launched server is a child with a pidfd, in its own process group, because
+ * its command may be a script that does not exec the server.  Signals go to the
+ * group, and the server has ended when all processes of the group have, as any
+ * of them might keep the port.  It is then started again after a delay, which
+ * doubles while the server keeps ending within seconds.  Orphans become our
+ * children, and are reaped.  If Tailor itself dies, the kernel ends its
+ * children (SIGTERM), but not their children. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -28,10 +29,10 @@
 #include "proxy/upstream/server.h"
 
 #define NOT_STARTED 126	       /* exit status of a child that could not exec */
-#define TIMER_SLACK_NS 50000UL /* as the kernel has it */
-#define STEADY_NS (10 * NS_PER_S) /* lived longer: a healthy start */
+#define TIMER_SLACK_NS 50000UL /* the kernel's default */
+#define STEADY_NS (10 * NS_PER_S) /* a healthy start lives longer */
 #define RESTART_DELAY_MAX_NS (30 * NS_PER_S)
-#define GROUP_LOOK_NS (20 * NS_PER_MS) /* for the end of what is left */
+#define GROUP_LOOK_NS (20 * NS_PER_MS) /* between checks of the group */
 
 static struct proxy *
 proxy_of(const struct server *s)
@@ -60,14 +61,14 @@ on_restart(void *user, bool forced)
 		supervisor_again(s);
 }
 
-/* The second half of a restart that was asked for. */
+/* Do the second half of a requested restart. */
 static void
 child_again(struct server *s)
 {
 	if (s->upstream->stopping)
 		return;
 	if (s->next.due) {
-		s->maintenance.stage = OUT_OF_SERVICE; /* for that one */
+		s->maintenance.stage = OUT_OF_SERVICE; /* for the new server */
 		return;
 	}
 	s->maintenance.stage = STARTING;
@@ -101,7 +102,7 @@ child_advice(const struct server *s, int status)
 				    : NULL;
 }
 
-/* The child has ended: reap it, forget it. */
+/* The child has ended: reap it. */
 static void
 child_reap(struct server *s)
 {
@@ -215,13 +216,13 @@ supervisor_reap(struct proxy *p)
 	       ended.si_pid != 0) {
 		UPSTREAM_EACH(&p->upstream, i)
 		if (p->upstream.server[i].program.pid == ended.si_pid)
-			return; /* its own event comes */
+			return; /* the pidfd's event follows */
 		waitpid(ended.si_pid, NULL, WNOHANG);
 		ended.si_pid = 0;
 	}
 }
 
-/* The CPUs a server is to run on; false: wherever it likes. */
+/* Get the CPUs that a server is pinned to; false: it is not pinned. */
 static bool
 child_cpus(const struct server *s, cpu_set_t *out)
 {
@@ -251,12 +252,12 @@ child_output(const struct config_server *c)
 		    "set launch.output\"",
 		    c->name, c->output, strerror(-fd));
 	else
-		fcntl(fd, F_SETFL, O_APPEND); /* programs expect to wait */
+		fcntl(fd, F_SETFL, O_APPEND); /* blocking, as usual */
 	return fd < 0 ? -1 : fd;
 }
 
-/* A handler of ours would report the child's signals to our loop, through the
- * socket pair that both have; what we ignore for its sake, it may want. */
+/* In the child: reset signal handlers, which would report to our loop through
+ * the inherited socket pair, and signals that we ignore. */
 static void
 child_signals(void)
 {
@@ -280,7 +281,7 @@ child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	child_signals();
-	setpgid(0, 0); /* a Ctrl-C at the terminal is ours to pass on */
+	setpgid(0, 0); /* Ctrl-C reaches only Tailor, which passes it on */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* ours is 1 ns */
 	privileges_limits_restore();
@@ -295,8 +296,7 @@ child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
 		dup2(output, 1);
 		dup2(output, 2);
 	}
-	/* Descriptors that Tailor was started with are not for the program
-	 * either. */
+	/* Nor are descriptors that Tailor was started with. */
 	syscall(SYS_close_range, 3U, ~0U, 0U);
 	if (c->directory != NULL && *c->directory != '\0' &&
 	    chdir(c->directory) < 0)
@@ -306,7 +306,7 @@ child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
 	_exit(NOT_STARTED + 1);
 }
 
-/* fork, with no signal between that and the child's own handling of them. */
+/* fork() with signals blocked until the child has reset their handlers. */
 static pid_t
 child_fork(void)
 {
@@ -325,7 +325,8 @@ child_fork(void)
 	return pid;
 }
 
-/* Ours, with the configured changes and the way to our channels. */
+/* Make the child's environment: ours, with the configured changes and the path
+ * of the channels' socket. */
 static char **
 child_environment(const struct server *s, char *socket, size_t size)
 {
@@ -343,7 +344,7 @@ child_environment(const struct server *s, char *socket, size_t size)
 	all[n++] = socket;
 	for (unsigned i = 0; i < c->envc; i++)
 		all[n++] = c->env[i];
-	/* getenv takes the first of two: configured ones come first. */
+	/* Configured variables come first, as getenv() returns the first. */
 	for (size_t i = 0; i < have; i++)
 		all[n++] = environ[i];
 	return all;
@@ -391,7 +392,7 @@ supervisor_launch(struct server *s)
 	free(environment);
 	if (output >= 0)
 		close(output);
-	/* As the child does itself: one of the two comes first. */
+	/* The child does the same; either may come first. */
 	setpgid(s->program.pid, s->program.pid);
 	s->program.group = s->program.pid;
 	s->program.state = CHILD_RUNNING;
@@ -432,7 +433,7 @@ on_kill(void *user, bool forced)
 void
 supervisor_init(struct server *s)
 {
-	/* So that what a launched program leaves is ours to reap. */
+	/* Orphans of launched programs become our children. */
 	if (s->config->argc > 0)
 		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	timer_init(&s->program.group_timer, on_group, s);
@@ -465,7 +466,7 @@ supervisor_kill(struct server *s)
 {
 	supervisor_stop(s);
 	if (s->program.group == 0)
-		return; /* or it was never begun */
+		return; /* ended, or never started */
 	kill(-s->program.group, SIGKILL);
 	timer_clear(&s->upstream->loop->timers, &s->program.group_timer);
 	timer_clear(&s->upstream->loop->timers, &s->program.kill_timer);

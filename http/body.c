@@ -1,9 +1,9 @@
-/* body.c: the bytes of a body out of the bytes of a connection.
+/* body.c: decodes a body from the bytes of a connection.
  *
- * A decoder that is fed whatever has arrived and gives back runs of payload,
- * never copied.  Chunk lines are taken only in the form RFC 9112 7.1 writes
- * them, without the white space it asks recipients to put up with, but for
- * what servers write behind a size to make it a fixed width:
+ * The decoder takes the bytes as they arrive and returns runs of payload,
+ * without copying.  Chunk lines must have the form of RFC 9112 7.1.  The white
+ * space that the RFC lets recipients tolerate is refused, except blanks after a
+ * size, with which servers pad it to a fixed width:
  *
  *      SIZE --;--> EXT .. EXT_END          TRAILER --name--> NAME --:--> VALUE
  *       |            |                        ^ \                         |
@@ -14,17 +14,17 @@
  *       v                                     ^---------------------------'
  *      DATA --> DATA_CR --> DATA_LF --> SIZE
  *
- * Everything that is not payload is counted, and bounded in itself (size
- * digits, a line's extensions, trailers) and against the payload, so that
- * no peer can make us read a megabyte for every byte delivered. */
+ * All bytes that are not payload are counted and limited: each part (size
+ * digits, a line's extensions, trailers), and the sum in proportion to the
+ * payload, so that no peer can make us read a megabyte for each byte of it. */
 #include "http/gate.h"
 
 #include <string.h>
 
 #define SIZE_DIGITS_MAX 16  /* 64 bits */
 #define EXTENSION_MAX 256   /* bytes of extensions on one chunk line */
-#define OVERHEAD_FREE 4096  /* bytes of chunk lines for no payload */
-#define OVERHEAD_PER_BYTE 8 /* and more for each byte of payload */
+#define OVERHEAD_FREE 4096  /* bytes of chunk lines without payload */
+#define OVERHEAD_PER_BYTE 8 /* further ones for each byte of payload */
 
 enum state {
 	STATE_PLAIN, /* not chunked */
@@ -34,7 +34,7 @@ enum state {
 	STATE_EXT_VALUE,  /* after "=": a token or quoted string must begin */
 	STATE_EXT_TOKEN,  /* in a token */
 	STATE_EXT_QUOTED, /* in a quoted string */
-	STATE_EXT_ESCAPE, /* after "\" in one */
+	STATE_EXT_ESCAPE, /* after "\" in a quoted string */
 	STATE_EXT_END,	  /* after the closing quote */
 	STATE_LINE_LF,
 	STATE_DATA,
@@ -99,7 +99,8 @@ size_step(struct http_body *b, char c)
 	return NULL;
 }
 
-/* Where an extension may end: the line does too, or another one begins. */
+/* Take a byte after an extension: the line ends, or another extension begins.
+ */
 static const char *
 extension_end(struct http_body *b, char c)
 {
@@ -176,9 +177,10 @@ http_body_keep_trailers(struct http_body *b, char *text)
 	b->keep = text;
 }
 
-/* A name of framing is no trailer (RFC 9110 6.5.1), and a client that sends one
- * would have it merged; a server's is dropped like others.  b->names: which of
- * them begin as this name did. */
+/* Take a byte of a trailer's name.  Fields of framing may not be trailers (RFC
+ * 9110 6.5.1): a request with one is refused, as a server might merge it into
+ * the head; a response's is dropped like others.  b->names has a bit for each
+ * framing name that begins with the bytes so far. */
 static const char *
 trailer_name_step(struct http_body *b, char c)
 {
@@ -190,7 +192,7 @@ trailer_name_step(struct http_body *b, char c)
 			continue;
 		if (c == ':' && framing[i][b->name_bytes] == '\0')
 			return "trailer_framing";
-		/* in lower case; no other byte of a token becomes a letter */
+		/* | 0x20 is lower case; no other token byte becomes a letter */
 		if ((c | 0x20) != framing[i][b->name_bytes])
 			b->names &= ~(1U << i);
 	}
@@ -198,7 +200,8 @@ trailer_name_step(struct http_body *b, char c)
 	return NULL;
 }
 
-/* Trailers are checked like fields, and forgotten if they are not wanted. */
+/* Take a byte of a trailer.  Trailers are checked like fields, and dropped
+ * unless b->keep is set. */
 static const char *
 trailer_step(struct http_body *b, char c)
 {
@@ -236,7 +239,7 @@ trailer_step(struct http_body *b, char c)
 	return NULL;
 }
 
-/* One byte that is not payload. */
+/* Take a byte that is not payload. */
 static const char *
 chunk_step(struct http_body *b, char c)
 {
@@ -271,10 +274,10 @@ chunk_step(struct http_body *b, char c)
 	case STATE_BAD:
 		break;
 	}
-	return "after_error"; /* a body that was refused before */
+	return "after_error"; /* the body was refused before */
 }
 
-/* A run of payload from in, at most length and at most b->left bytes. */
+/* Return a run of payload from in: at most length and at most b->left bytes. */
 static enum http_body_event
 payload_take(struct http_body *b, const char *in, size_t length, size_t *used,
     struct slice *data)

@@ -1,12 +1,12 @@
 /* fields.c: field lines.
  *
- * Reads "name: value" lines as RFC 9110 5.5 and 5.6.2 want them, gives those
- * the proxy looks at an id, and marks those that must not be forwarded:
- * hop-by-hop ones, those we write ourselves, our own control fields, and in
+ * Reads "name: value" lines as in RFC 9110 5.5 and 5.6.2, sets the id of fields
+ * that the proxy uses, and marks fields that must not be forwarded: hop-by-hop
+ * fields, fields that we write ourselves, our own control fields, and in
  * requests names with an underscore, because a server that turns "-" into "_"
- * cannot distinguish them from the real ones.  Those that Connection names are
- * marked apart (but never a field that others rely on, such as Host or
- * Authorization).
+ * cannot distinguish them from names with "-".  Fields that Connection names
+ * have a mark of their own, but never a field that is needed by others, such as
+ * Host or Authorization.
  *
  * Cost: one table look-up per byte, and for each name a compare with those of
  * the table that have its length and first letter. */
@@ -66,9 +66,9 @@ static const struct {
     {NAME("date"), HTTP_FIELD_DATE, 0},
     {NAME("retry-after"), HTTP_FIELD_RETRY_AFTER, 0},
     {NAME("x-accel-buffering"), HTTP_FIELD_X_ACCEL_BUFFERING, 0},
-    /* reserved, since "Connection: close", which we may add, would name it */
+    /* dropped: our own "Connection: close" would name a field "close" */
     {NAME("close"), HTTP_FIELD_OTHER, TRAIT_HOP},
-    /* nothing but a way to set HTTP_PROXY of a CGI program */
+    /* dropped: only serves to set HTTP_PROXY of a CGI program */
     {NAME("proxy"), HTTP_FIELD_OTHER, TRAIT_REQUEST},
     {NAME("set-cookie"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
     {NAME("content-encoding"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
@@ -82,7 +82,7 @@ static const struct {
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 #define OPTIONS_MAX 100 /* members of all Connection fields together */
 
-/* The entry of a name, NULL if we do not know it. */
+/* Return the index of a name in known, or -1. */
 static int
 known_find(struct slice name)
 {
@@ -113,8 +113,8 @@ field_recognise(struct http_field *field)
 	}
 }
 
-/* Where a message ends and whom it is for.  HTAB is white space there too (RFC
- * 9110 5.6.3), but servers are known that do not think so. */
+/* True for fields that say where a message ends or which host it is for.  HTAB
+ * is white space in them, too (RFC 9110 5.6.3), but not for some servers. */
 static bool
 is_framing(enum http_field_id id)
 {
@@ -145,7 +145,7 @@ field_read(struct slice line, struct http_field *field)
 	return NULL;
 }
 
-/* True if the newest field, of which there may be one, has come before. */
+/* True if the newest field, which may occur once, has occurred before. */
 static bool
 is_second(const struct http_head *head)
 {
@@ -258,7 +258,8 @@ http_takes_trailers(const struct http_head *head)
 	return false;
 }
 
-/* Asked of each field of each request: most are too short or too long. */
+/* True for fields that authenticate.  Called for each field of each request, so
+ * lengths are compared first. */
 static bool
 is_authentication(struct slice name)
 {
@@ -292,7 +293,7 @@ http_field_binds(struct slice name, struct slice value)
 
 	if (!is_authentication(name))
 		return false;
-	/* A comma within quotes may show one too many, which is harmless. */
+	/* Commas within quotes are not recognised, which is harmless here. */
 	while (list_next(&value, &item))
 		if (is_scheme(item, "ntlm") || is_scheme(item, "negotiate"))
 			return true;
@@ -308,7 +309,7 @@ http_binds_connection(const struct http_head *head)
 	return false;
 }
 
-/* Does the name stand for one of ours once "_" is read as "-"? */
+/* True if the name, with "_" read as "-", is one of ours. */
 static bool
 name_imitates(struct slice name)
 {
@@ -338,7 +339,8 @@ is_dropped(const struct http_limits *limits, bool request,
 	return false;
 }
 
-/* Mark what an option of Connection names, unless others rely on it. */
+/* Mark the fields that an option of Connection names, unless they are
+ * protected. */
 static void
 option_mark(struct http_head *head, struct slice option)
 {

@@ -1,18 +1,18 @@
-/* framing.c: how long a body is, and whether the connection stays.
+/* framing.c: the length of a body, and whether the connection is kept.
  *
- * RFC 9112 6.3 lets a recipient choose between two ways to frame a message
- * that names both, and repair several that are merely wrong.  Two recipients
- * that choose differently are a smuggled request, so nothing is repaired
- * in one: one Content-Length of digits, or one Transfer-Encoding that says
- * "chunked" and nothing else, or neither.  Of a response, what nginx and
- * HAProxy both take, in the same way, is taken: the same length twice; and
- * chunks beside a length or from HTTP/1.0, after which the connection ends. */
+ * RFC 9112 6.3 lets a recipient choose if a message has both kinds of framing,
+ * and repair some wrong ones.  If two recipients choose differently, a request
+ * can be smuggled.  So a request is never repaired: it must have one
+ * Content-Length of digits, or one Transfer-Encoding that is exactly "chunked",
+ * or neither.  A response may also have what nginx and HAProxy both accept in
+ * the same way: the same length twice; and chunks beside a length or from
+ * HTTP/1.0, after which the connection ends. */
 #include "http/gate.h"
 #include "http/http_parser_adapter.h"
 
 #include <string.h>
 
-#define LENGTH_DIGITS_MAX 19 /* fits 64 bits whatever they are */
+#define LENGTH_DIGITS_MAX 19 /* any 19 digits fit 64 bits */
 
 static const char *
 content_length_read(struct slice value, uint64_t *out)
@@ -30,9 +30,9 @@ content_length_read(struct slice value, uint64_t *out)
 	return NULL;
 }
 
-/* Anything but "chunked" is refused; the question is only in which words.  A
- * list of codings that ends in chunked is one we could delimit but not decode
- * (501); of any other the end cannot be known (400). */
+/* Refuse all codings but "chunked".  A list that ends in chunked can be
+ * delimited but not decoded: 501.  With any other list the end of the body
+ * cannot be known: 400. */
 static struct http_refusal
 coding_check(struct slice value)
 {
@@ -182,8 +182,7 @@ framing_same(const struct http_head *head, const struct http_lib_head *lib)
 		   lib->content_length == head->content_length);
 }
 
-/* True if a field is a length that came before: http-parser takes none
- * twice. */
+/* True if a field is a second Content-Length, which http-parser refuses. */
 static bool
 is_again(const struct http_head *head, unsigned i)
 {
@@ -192,7 +191,7 @@ is_again(const struct http_head *head, unsigned i)
 		   http_field_find(head, HTTP_FIELD_CONTENT_LENGTH);
 }
 
-/* The head without these lines.  How many pieces. */
+/* Cut the head into pieces without those lines.  Returns how many pieces. */
 static unsigned
 pieces_cut(struct slice text, const struct http_head *head,
     struct http_lib_text piece[HTTP_LIB_FIELDS_MAX + 1])

@@ -1,8 +1,8 @@
-/* http.h: the HTTP/1.1 gate: what may pass, and in what words.
+/* http.h: the HTTP/1.1 gate: checks messages and writes them again.
  *
- * Heads are parsed by http-parser behind a strict gate that first looks at
- * the raw bytes, because http-parser hides folded lines, bare LF and NUL from
- * its callbacks and its Debian build is the lenient one.  A message is never
+ * A strict gate checks the raw bytes of a head before http-parser parses it,
+ * because http-parser hides folded lines, bare LF and NUL from its callbacks
+ * and its Debian build is the lenient one.  A message is never
  * forwarded as it came: it is written again from its parsed parts.  Bodies
  * are decoded here, not by http-parser, so that chunk lines are strict too.
  *
@@ -24,7 +24,7 @@ struct http_limits {
 	unsigned fields_max;  /* 1 .. HTTP_FIELDS_MAX, 431 beyond */
 	uint64_t body_max;    /* 413 beyond */
 	bool underscore_pass; /* pass field names with "_" (else dropped) */
-	bool upgrade_asked;   /* responses: a 101 is not out of place */
+	bool upgrade_asked;   /* responses: a 101 is allowed */
 };
 
 enum http_method {
@@ -45,7 +45,7 @@ enum http_framing {
 	HTTP_FRAMING_NONE,    /* no body at all */
 	HTTP_FRAMING_LENGTH,  /* Content-Length bytes */
 	HTTP_FRAMING_CHUNKED, /* chunks */
-	HTTP_FRAMING_CLOSE,   /* a response that ends with the connection */
+	HTTP_FRAMING_CLOSE,   /* the response ends with the connection */
 };
 
 /* Fields the proxy itself looks at; all others are HTTP_FIELD_OTHER. */
@@ -83,9 +83,9 @@ enum http_field_id {
 struct http_field {
 	struct slice name, value; /* value without surrounding white space */
 	enum http_field_id id;
-	unsigned char traits; /* the gate's own: see fields.c */
-	bool drop;  /* hop-by-hop, or not to be forwarded; see the gate */
-	bool named; /* by Connection, and others do not rely on it */
+	unsigned char traits; /* enum trait of fields.c */
+	bool drop;  /* hop-by-hop, or not forwarded for another reason */
+	bool named; /* Connection names it, and may have it removed */
 };
 
 #define HTTP_KEEP_ALIVE_S_MAX 86400
@@ -94,19 +94,19 @@ struct http_head {
 	/* requests */
 	enum http_method method;
 	struct slice method_text;
-	struct slice target;	/* origin-form, or "*" for OPTIONS; of an
-				   absolute-form with an empty path it is "/",
+	struct slice target;	/* origin-form, or "*" for OPTIONS; for an
+				   absolute-form with an empty path: "/",
 				   "?query" (written as "/?query"), or empty
 				   with OPTIONS (written as "*") */
 	struct slice authority; /* from Host or an absolute-form target */
 	bool https;		/* the absolute-form target says so */
 	bool expect_continue;
-	bool upgrade; /* asked for an upgrade; stripped, reported */
+	bool upgrade; /* asks for an upgrade; its fields are stripped */
 	/* responses */
 	unsigned status;
 	struct slice reason;
 	unsigned keep_alive_s; /* Keep-Alive: timeout=, at most
-				  HTTP_KEEP_ALIVE_S_MAX; 0: it says none */
+				  HTTP_KEEP_ALIVE_S_MAX; 0: not given */
 	/* both */
 	unsigned minor; /* HTTP/1.minor, 0 or 1 */
 	enum http_framing framing;
@@ -131,17 +131,18 @@ enum http_scan {
 
 /* Look for the end of a head at the start of buf.
  *   request  true for a request head, false for a response head
- *   scanned  how far earlier calls have looked; 0 at first; updated, so that
- *            a head that trickles in is looked at once
+ *   scanned  bytes that earlier calls have scanned; 0 at first; updated, so
+ *            that each byte of a head that trickles in is scanned once
  * One CRLF before a request head is allowed and counted into *head_length.
- * The limits of length are enforced here, on incomplete heads too; that on
- * the number of fields when the head is parsed. */
+ * The limits on length are enforced here, on incomplete heads too; the limit
+ * on the number of fields is enforced when the head is parsed. */
 enum http_scan http_scan(const struct http_limits *limits, bool request,
     const char *buf, size_t length, size_t *scanned, size_t *head_length,
     struct http_refusal *refusal);
 
 /* Parse one whole head as found by http_scan.  Slices of *out point into
- * buf.  Returns 0, or -EPROTO with *refusal set (answer, then close).
+ * buf.  Returns 0, or -EPROTO with *refusal set: the caller then responds with
+ * that status and closes.
  * All the checks of docs/http.md: exactly one valid Host in 1.1, Content-
  * Length digits only and once, Transfer-Encoding exactly "chunked" and once
  * and only in 1.1, never both, target form, version, CONNECT and TRACE 405,
@@ -149,9 +150,10 @@ enum http_scan http_scan(const struct http_limits *limits, bool request,
 int http_parse_request(const struct http_limits *limits, const char *buf,
     size_t head_length, struct http_head *out, struct http_refusal *refusal);
 
-/* The same for a response to a request with that method (HEAD has no body), but
- * that the same Content-Length may come twice, and chunks beside one or in 1.0.
- * 1xx, 204, 304 and answers to HEAD get HTTP_FRAMING_NONE whatever they say. */
+/* The same for a response to a request with that method (HEAD has no body).
+ * More is allowed: the same Content-Length twice, chunks beside a
+ * Content-Length, and chunks in 1.0.  1xx, 204, 304 and responses to HEAD get
+ * HTTP_FRAMING_NONE whatever their fields say. */
 int http_parse_response(const struct http_limits *limits,
     enum http_method method, const char *buf, size_t head_length,
     struct http_head *out, struct http_refusal *refusal);
@@ -160,14 +162,14 @@ int http_parse_response(const struct http_limits *limits,
 const struct http_field *
 http_field_find(const struct http_head *h, enum http_field_id id);
 
-/* The first field of that name, which begins with tailor- or x-tailor-; NULL:
- * none. */
+/* Find the first field with that name, which must begin with tailor- or
+ * x-tailor-; NULL if absent. */
 const struct http_field *
 http_field_tailor(const struct http_head *h, const char *name);
 
 /* True if a field authenticates its connection, not its request: credentials of
- * NTLM or Negotiate (RFC 4559), or a challenge to send such.  With both
- * schemes, all that comes later on the connection is that user's. */
+ * NTLM or Negotiate (RFC 4559), or a challenge to send them.  With either
+ * scheme, all later requests on the connection are that user's. */
 bool http_field_binds(struct slice name, struct slice value);
 
 /* True if a field of the head authenticates its connection. */
@@ -179,11 +181,11 @@ unsigned http_field_count(const struct http_head *head, enum http_field_id id);
 /* GET, HEAD and OPTIONS: asking twice changes nothing. */
 bool http_method_is_safe(enum http_method method);
 
-/* POST, PUT and PATCH: a body is a part of what is asked.  A server need not
- * read that of another method (RFC 9110 9.3.1), and some do not. */
+/* POST, PUT and PATCH: the body is part of the request.  With other methods a
+ * server need not read the body (RFC 9110 9.3.1), and some do not. */
 bool http_method_has_body(enum http_method method);
 
-/* Fields that a request is given on its way to a server. */
+/* Fields that are added to a request for a server. */
 struct http_forward {
 	const char *client;	 /* its address, for X-Forwarded-For; or NULL */
 	bool trusted;		 /* client: its X-Forwarded-* are kept */
@@ -201,10 +203,10 @@ struct http_forward {
 int http_write_request(const struct http_head *head,
     const struct http_forward *forward, char *out, size_t capacity);
 
-/* Write a response head for a client, without framing and Connection, for which
- * there may be more to know later, and without the last empty line.
+/* Write a response head for a client, without framing and Connection, which may
+ * not be decided yet, and without the last empty line.
  *   request_id  value of X-Request-Id, unless the server gave one; or NULL
- * Length or -ENOBUFS. */
+ * Returns the length or -ENOBUFS. */
 int http_write_response(const struct http_head *head, const char *request_id,
     char *out, size_t capacity);
 
@@ -226,7 +228,7 @@ struct http_body {
 	unsigned name_bytes;
 	char *keep; /* borrowed; see http_body_keep_trailers; or NULL */
 	unsigned kept;
-	bool request; /* a client's: trailers of framing are refused */
+	bool request; /* a request's: trailers of framing are refused */
 	bool done;
 };
 
@@ -237,8 +239,8 @@ enum http_body_event {
 	HTTP_BODY_BAD,	/* *refusal says why; the connection is of no use */
 };
 
-/* Begin a body.  NONE (and LENGTH of 0) is done at once: see .done.  Who reads
- * a client's then sets .request. */
+/* Begin a body.  With NONE, or LENGTH of 0, b->done is true at once.  For the
+ * body of a request, the caller then sets b->request. */
 void http_body_init(struct http_body *b, enum http_framing framing,
     uint64_t content_length, uint64_t max);
 
@@ -247,23 +249,23 @@ void http_body_init(struct http_body *b, enum http_framing framing,
 #define HTTP_TRAILERS_MAX 4096
 void http_body_keep_trailers(struct http_body *b, char *text);
 
-/* Write those of the lines again that may be trailers: none of framing,
- * routing, access, or what a recipient must know before the body (RFC 9110
- * 6.5.1).  Length or -ENOBUFS. */
+/* Write the lines that may be trailers: not those of framing, routing, access,
+ * or fields that a recipient needs before the body (RFC 9110 6.5.1).  Returns
+ * the length or -ENOBUFS. */
 int http_write_trailers(struct slice lines, char *out, size_t capacity);
 
 /* True if a client takes trailers: TE: trailers. */
 bool http_takes_trailers(const struct http_head *head);
 
-/* True if a response is made as things happen, and has no end of its own: its
+/* True if a response is written as events happen and has no planned end: its
  * client wants each piece at once (event streams, X-Accel-Buffering: no). */
 bool http_is_stream(const struct http_head *head);
 
 /* Decode the next bytes: at most one run of payload per call.  *used bytes of
- * in were consumed, whatever is returned.  After DATA there may be nothing left
- * of in: b->done says then whether that was the end.  Trailers are checked, and
- * kept if asked for.  A refusal says 400, or 413 beyond max; what a server sent
- * is a 502 to the client all the same. */
+ * in were consumed, whatever is returned.  If DATA has used all of in, b->done
+ * says whether the body is complete.  Trailers are checked, and
+ * kept if asked for.  A refusal has status 400, or 413 beyond max; for a
+ * response the client gets 502 instead. */
 enum http_body_event
 http_body_feed(struct http_body *b, const char *in, size_t length, size_t *used,
     struct slice *data, struct http_refusal *refusal);
@@ -274,7 +276,7 @@ bool http_body_eof(struct http_body *b);
 
 /* --- upgrades ---------------------------------------------------------- */
 
-/* Lines that ask a server for it, or agree to it. */
+/* Lines that ask a server for an upgrade, or agree to one. */
 #define HTTP_UPGRADE_LINES "Connection: upgrade\r\nUpgrade: websocket\r\n"
 
 /* True if a request asks for an upgrade that may be passed on: GET without a
@@ -290,17 +292,16 @@ bool http_upgrade_agreed(const struct http_head *head);
 
 enum proxy_header {
 	PROXY_HEADER_MORE,  /* not whole yet */
-	PROXY_HEADER_READ,  /* *used bytes of it */
-	PROXY_HEADER_LOCAL, /* likewise: the peer speaks for itself, as health
-			* checks do */
-	PROXY_HEADER_BAD,   /* nothing from this connection can be believed */
+	PROXY_HEADER_READ,  /* the header has *used bytes */
+	PROXY_HEADER_LOCAL, /* likewise, but the peer is the client itself, as
+			* in its health checks */
+	PROXY_HEADER_BAD,   /* not a header: the connection is of no use */
 };
 
-/*
+/* Read the PROXY header at the start of a connection.
  *   source  receives the client's address and port; ss_family is AF_UNSPEC
- *           if there is none (LOCAL) or the peer does not say it (UNKNOWN,
- *           UNSPEC, UNIX): a client of its all the same
- * Version 2's further fields are passed over, their checksum too.
- */
+ *           if there is none (LOCAL) or the header does not give it (UNKNOWN,
+ *           UNSPEC, UNIX)
+ * Further fields of version 2 are skipped, also their checksum. */
 enum proxy_header proxy_header_read(const char *buf, size_t length,
     size_t *used, struct sockaddr_storage *source);

@@ -1,10 +1,9 @@
 /* http_parser_adapter.c: the only file that includes http_parser.h.
  *
- * http-parser is fed a whole head and nothing more.  It is configured as if
- * there is no body (the return value of on_headers_complete), whatever the head
- * says: bodies are decoded by body.c.  Its callbacks may come in pieces; pieces
- * that do not touch each other are what it makes of a folded line, and are
- * refused. */
+ * http-parser gets a whole head and nothing more.  The return value of
+ * on_headers_complete says that there is no body, whatever the head says:
+ * bodies are decoded by body.c.  A callback may get its text in pieces; if two
+ * pieces are not adjacent, the line was folded, and is refused. */
 #include "http/http_parser_adapter.h"
 
 #include <http_parser.h>
@@ -17,7 +16,7 @@ struct head_reading {
 	bool complete;
 };
 
-/* Add a piece to a text; false if there is a gap between the two. */
+/* Add a piece to a text; false if there is a gap before the piece. */
 static bool
 text_extend(struct http_lib_text *text, const char *at, size_t length)
 {
@@ -93,7 +92,7 @@ on_complete(http_parser *parser)
 		head->method =
 		    http_method_str((enum http_method)parser->method);
 	r->complete = true;
-	return 1; /* no body follows: bodies are not its business */
+	return 1; /* no body follows, for http-parser */
 }
 
 static const http_parser_settings settings = {
@@ -104,8 +103,8 @@ static const http_parser_settings settings = {
     .on_headers_complete = on_complete,
 };
 
-/* http-parser's own limit is global and 80 KiB.  Ours is per listener and has
- * been applied when we come here, so its limit is only put out of the way. */
+/* Raise http-parser's limit on heads, which is global and 80 KiB: our own
+ * limit, per listener, has been applied already. */
 static void
 limit_lift(void)
 {

@@ -1,12 +1,12 @@
-/* http_parser_adapter.h: what http-parser makes of a head, in words of our own.
+/* http_parser_adapter.h: the head as http-parser reads it, in our own types.
  *
  * http_parser.h and http.h cannot be included together (both have an enum
  * http_method), and no other file needs to know which parser this is: its
  * successor would replace http_parser_adapter.c and nothing else.
  *
- * This is not a check of anything.  Debian's build of http-parser takes
- * folded lines, bare LF, spaces in field names and more; the gate looks at
- * the raw bytes first and compares what it saw with what is said here.
+ * Nothing is checked here.  Debian's build of http-parser accepts
+ * folded lines, bare LF, spaces in field names and more; the gate checks the
+ * raw bytes first and compares its own reading with this one.
  *
  * Cost: one pass over the head, 3 KiB of the caller's stack. */
 #pragma once
@@ -29,7 +29,7 @@ struct http_lib_head {
 	unsigned major, minor, status;
 	bool chunked;
 	bool has_content_length;
-	uint64_t content_length; /* if it has one */
+	uint64_t content_length; /* if has_content_length */
 	unsigned fields;
 	struct {
 		/* the value may still have white space at its end */
@@ -39,12 +39,12 @@ struct http_lib_head {
 
 enum http_lib_result {
 	HTTP_LIB_OK,
-	HTTP_LIB_METHOD, /* a method it does not know */
-	HTTP_LIB_BAD,	 /* anything else; or it did not end where we did */
+	HTTP_LIB_METHOD, /* http-parser does not know the method */
+	HTTP_LIB_BAD,	 /* another error, or another end of the head */
 };
 
-/* Read one whole head, last empty line included, of pieces that begin and end
- * with a line.  Texts of *out point into it.  Any thread; allocates nothing. */
+/* Read one whole head, last empty line included, in pieces of whole lines.
+ * Texts of *out point into the pieces.  Any thread; allocates nothing. */
 enum http_lib_result
 http_lib_read(bool request, const struct http_lib_text *piece, unsigned pieces,
     struct http_lib_head *out);

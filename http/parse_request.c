@@ -1,8 +1,8 @@
 /* parse_request.c: http_parse_request.
  *
  * The request line and the fields are read here strictly, then http-parser
- * reads the same bytes, and only what both understood alike is let through.
- * The first fault found decides the answer, in this order: request line,
+ * reads the same bytes; the request passes only if both results are equal.
+ * The first fault found decides the response, in this order: request line,
  * version, method, target, fields, framing, Host, Expect, http-parser. */
 #include "http/gate.h"
 
@@ -13,7 +13,7 @@
 static const struct http_refusal good = {0, NULL};
 
 static const struct {
-	const char *name; /* methods differ by case too */
+	const char *name; /* case matters */
 	enum http_method method;
 } methods[] = {
     {"GET", HTTP_METHOD_GET},
@@ -31,7 +31,7 @@ text_equals(struct slice s, const char *word)
 	return strlen(word) == s.length && memcmp(s.at, word, s.length) == 0;
 }
 
-/* Methods that http-parser does not know are refused later. */
+/* Read the method.  http-parser refuses methods that it does not know later. */
 static struct http_refusal
 method_read(struct http_head *head)
 {
@@ -62,7 +62,7 @@ version_read(struct slice text, struct http_head *head)
 	return good;
 }
 
-/* Method, target and version; nothing but single spaces between. */
+/* Read method, target and version, separated by single spaces. */
 static struct http_refusal
 request_line_read(
     struct slice line, struct http_head *head, struct slice *target)
@@ -90,7 +90,7 @@ request_line_read(
 	return (struct http_refusal){400, target_read(*target, head)};
 }
 
-/* Without a port that is empty or the scheme's own (RFC 9110 4.2.3). */
+/* Return the authority without an empty or default port (RFC 9110 4.2.3). */
 static struct slice
 authority_plain(struct slice authority, bool https)
 {
@@ -106,9 +106,9 @@ authority_plain(struct slice authority, bool https)
 	return authority;
 }
 
-/* One Host, which an absolute target may not contradict; 1.0 may have none.
- * RFC 9112 3.2.2 has the target's replace it, but then two servers in a row may
- * each believe another one. */
+/* Read Host.  There must be one, or none in 1.0, and an absolute target must
+ * have the same authority.  RFC 9112 3.2.2 lets the target's authority replace
+ * Host, but then two servers in a row may use different ones. */
 static const char *
 host_read(struct http_head *head)
 {
@@ -130,8 +130,8 @@ host_read(struct http_head *head)
 	return reason;
 }
 
-/* A 1.0 client cannot wait for 100, so its Expect is only removed.  One of 1.1
- * may wait for it even if it has no body to send. */
+/* Read Expect.  A 1.0 client cannot wait for 100, so its Expect is only
+ * removed.  A 1.1 client may wait for 100 even if it has no body to send. */
 static struct http_refusal
 expect_read(struct http_head *head)
 {
@@ -145,7 +145,7 @@ expect_read(struct http_head *head)
 	return good;
 }
 
-/* Sixteen bytes in base64 (RFC 6455 4.1). */
+/* True if s is sixteen bytes in base64 (RFC 6455 4.1). */
 static bool
 is_websocket_key(struct slice s)
 {
@@ -158,7 +158,8 @@ is_websocket_key(struct slice s)
 	return true;
 }
 
-/* A handshake without a key: HTTP for some, the end of it for others. */
+/* Refuse a WebSocket handshake without a valid key: some servers would still
+ * read HTTP after it, others not. */
 static const char *
 upgrade_check(const struct http_head *head)
 {

@@ -1,8 +1,8 @@
 /* parse_response.c: http_parse_response.
  *
- * A server is believed little more than a client: a response whose end two
- * readers could see in different places would let one request's answer be
- * given to another.  Every refusal is a 502 and the end of that connection. */
+ * A server is trusted little more than a client: if two readers could find the
+ * end of a response in different places, one request might get the response to
+ * another.  Every refusal is a 502 and the end of that connection. */
 #include "http/gate.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* "HTTP/1.x NNN", then nothing, or a space and any reason. */
+/* Read "HTTP/1.x NNN", then nothing, or a space and any reason. */
 static const char *
 status_line_read(struct slice line, struct http_head *head)
 {
@@ -65,7 +65,7 @@ response_check(const struct http_limits *limits, enum http_method method,
 	connection_read(head);
 	keep_alive_read(head);
 	if (is_bodiless(method, head->status)) {
-		/* the length that a GET would have had, where it has one */
+		/* HEAD and 304 may have the length of the GET response */
 		if (head->status < 200 || head->status == 204)
 			head->has_content_length = false;
 		head->framing = HTTP_FRAMING_NONE;

@@ -8,10 +8,10 @@
  *       |signature |ver:cmd|fam:pro| length | addresses, ports, more      |
  *       +----------+-------+-------+--------+-----------------------------+
  *
- * A load balancer in front writes it before a connection's first byte, to say
- * for whom it connects.  It is read only on listeners that are configured to
- * expect it and then must be there: what may or may not begin a connection
- * could be written by any client.  Pure function over memory. */
+ * A load balancer in front of Tailor writes the header first on a connection,
+ * to name its client.  The header is read only on listeners that are configured
+ * for it, and must be there: an optional header could be forged by any client.
+ * Pure function over memory. */
 #include "http/http.h"
 
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@
 
 static const char signature[12] = "\r\n\r\n\0\r\nQUIT\n";
 
-/* The next word, up to a single space or the end.  NULL: there is none. */
+/* Take the next word, up to a single space or the end.  NULL: none. */
 static char *
 word_next(char **rest)
 {
@@ -40,7 +40,7 @@ word_next(char **rest)
 	return word;
 }
 
-/* A port without leading zeros or signs, or -1. */
+/* Read a port without leading zeros or signs; -1: not a port. */
 static int
 port_read(const char *word)
 {
@@ -77,7 +77,7 @@ source_set(struct sockaddr_storage *out, int family, const void *address,
 	}
 }
 
-/* Read the text after "PROXY ", which is cut up.  False if it is malformed. */
+/* Read the text after "PROXY ", which is modified.  False if malformed. */
 static bool
 line_read(char *text, struct sockaddr_storage *source)
 {
@@ -131,7 +131,7 @@ read_v1(const char *buf, size_t length, size_t *used,
 	return line_read(text, source) ? PROXY_HEADER_READ : PROXY_HEADER_BAD;
 }
 
-/* The block of addresses of command PROXY. */
+/* Read the block of addresses of command PROXY; false: malformed. */
 static bool
 addresses_read(uint8_t family, const char *block, size_t length,
     struct sockaddr_storage *source)
@@ -151,8 +151,8 @@ addresses_read(uint8_t family, const char *block, size_t length,
 		memcpy(&port, block + 32, 2);
 		source_set(source, AF_INET6, block, port);
 		return true;
-	case 0x00: /* will not say */
-	case 0x31: /* a Unix stream: no address that means anything here */
+	case 0x00: /* unspecified */
+	case 0x31: /* a Unix stream: its address is of no use here */
 		return true;
 	default: /* datagrams, or unassigned */
 		return false;
@@ -177,7 +177,7 @@ read_v2(const char *buf, size_t length, size_t *used,
 	if (length < HEAD_V2 + block)
 		return PROXY_HEADER_MORE;
 	*used = HEAD_V2 + block;
-	if ((version & 0x0f) == 0) /* the rest says nothing */
+	if ((version & 0x0f) == 0) /* LOCAL: the rest is ignored */
 		return PROXY_HEADER_LOCAL;
 	return addresses_read(family, buf + HEAD_V2, block, source)
 		   ? PROXY_HEADER_READ

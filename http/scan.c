@@ -1,13 +1,13 @@
-/* scan.c: where a head ends, and the small helpers of http.h.
+/* scan.c: finds the end of a head; and the small helpers of http.h.
  *
- * http_scan looks at each byte of a head once, however it trickles in: all
- * it has to remember is how far it came, because everything it asks is about
- * a byte and the one or two before it.  It refuses what http-parser would not
- * let us see later: bare CR, bare LF in a request, NUL, folded lines, empty
- * lines before the start, and heads that are too long, as soon as they are.
+ * http_scan reads each byte of a head once, even if the head trickles in: its
+ * only state is the position, because each check needs only a byte and the one
+ * or two bytes before it.  It refuses faults that http-parser would hide: bare
+ * CR, bare LF in a request, NUL, folded lines, empty lines before the start;
+ * and a head that is too long as soon as it is.
  *
- * It does not know what a field is; the number of fields is looked at when
- * the head is parsed (until then head_max bounds it). */
+ * It does not recognise fields; their number is checked when the head is parsed
+ * (until then head_max limits it). */
 #include "http/http.h"
 
 #include "http/http_parser_adapter.h"
@@ -15,9 +15,9 @@
 #include <assert.h>
 #include <string.h>
 
-#define TLS_HANDSHAKE 0x16 /* how a client that speaks TLS begins */
+#define TLS_HANDSHAKE 0x16 /* first byte of a TLS client */
 
-/* Is the byte at i, seen after those before it, the end of a head? */
+/* True if a head ends with the byte at i. */
 static bool
 ends_head(const char *buf, size_t i)
 {
@@ -28,7 +28,7 @@ ends_head(const char *buf, size_t i)
 	return i > 0 && buf[i - 1] == '\n';
 }
 
-/* Line structure only: what the byte at i means after the one before it. */
+/* Check the line structure at byte i.  NULL, or the fault. */
 static const char *
 line_check(bool request, const char *buf, size_t i)
 {
@@ -52,7 +52,8 @@ line_check(bool request, const char *buf, size_t i)
 	return NULL;
 }
 
-/* The head is too large at i.  A first line that has not ended is to blame. */
+/* Return the refusal for a head that is too large at i; a request gets 414 if
+ * its first line has not ended, else 431. */
 static struct http_refusal
 too_large(bool request, const char *buf, size_t i)
 {
@@ -65,9 +66,9 @@ too_large(bool request, const char *buf, size_t i)
 	return (struct http_refusal){431, "head_too_large"};
 }
 
-/* The first byte from i on, before end, that line_check must see, or end.  It
- * need not see bytes inside a line, but controls, nor a line's end that a
- * field's beginning follows. */
+/* Return the first byte from i on that line_check must see, or end.  Bytes
+ * inside a line that are no controls need no check, nor the end of a line after
+ * which a field begins. */
 static size_t
 skip_plain(const char *buf, size_t i, size_t end)
 {
@@ -79,7 +80,7 @@ skip_plain(const char *buf, size_t i, size_t end)
 	for (;;) {
 		for (; i + sizeof(eight) <= end; i += sizeof(eight)) {
 			memcpy(&eight, buf + i, sizeof(eight));
-			/* Is any below SP?  The sign of each difference. */
+			/* True if any byte is below SP: sign of difference. */
 			if ((eight - ones * ' ') & ~eight & ones << 7)
 				break;
 		}
@@ -121,7 +122,7 @@ http_scan(const struct http_limits *limits, bool request, const char *buf,
 	return HTTP_SCAN_MORE;
 
 bad:
-	*scanned = i; /* asked again, it answers the same */
+	*scanned = i; /* the next call returns the same */
 	return HTTP_SCAN_BAD;
 }
 

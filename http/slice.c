@@ -62,7 +62,7 @@ slice_begins(struct slice s, const char *word)
 {
 	size_t length;
 
-	/* nearly always enough; all words begin with a letter */
+	/* fast path: nearly always decides; words begin with a letter */
 	if (s.length == 0 || (s.at[0] | 0x20) != word[0])
 		return false;
 	length = strlen(word);

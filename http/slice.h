@@ -22,24 +22,24 @@ enum {
 };
 extern const unsigned char http_chars[256];
 
-/* True if s is not empty and each byte of s is of that class. */
+/* True if s is not empty and all of its bytes are of that class. */
 bool slice_all(struct slice s, unsigned class);
 
-/* Without SP and HTAB at both ends. */
+/* Return s without SP and HTAB at both ends. */
 struct slice slice_trim(struct slice s);
 
-/* Equal to a word, ASCII case ignored. */
+/* True if s equals a word, ASCII case ignored. */
 bool slice_is(struct slice s, const char *word);
 
-/* Equal, ASCII case ignored. */
+/* True if a and b are equal, ASCII case ignored. */
 bool slice_same(struct slice a, struct slice b);
 
 /* True if s begins with that word, ASCII case ignored. */
 bool slice_begins(struct slice s, const char *word);
 
 /* Take the next member of a comma-separated list, trimmed; empty members are
- * passed over.  False at the end.  Quoted strings are not looked into: none of
- * the lists we read may have any. */
+ * skipped.  False at the end.  Quoted strings are not recognised: the lists
+ * that we read may have none. */
 bool list_next(struct slice *rest, struct slice *item);
 
 /* Take a line up to CRLF, or to LF alone, from *rest.  False if there is none.

@@ -1,12 +1,13 @@
-/* target.c: what is asked for, and of whom.
+/* target.c: checks request targets and authorities.
  *
  * Four forms of a target exist (RFC 9112 3.2).  Origin form passes as it is;
  * absolute form is taken apart, and its authority replaces Host; "*" is for
  * OPTIONS; authority form is for CONNECT, which never comes here.
  *
- * Nothing is sent on decoded or normalised: the servers decide what a path
- * means, and Tailor does not choose a server by path.  Refused are bytes and
- * escapes that cannot be in a path, and paths that leave the server. */
+ * A target is forwarded without decoding or normalisation: the servers decide
+ * what a path means, and Tailor does not choose a server by path.  Bytes and
+ * escapes that cannot be in a path, and paths that leave the root, are
+ * refused. */
 #include "http/gate.h"
 
 #include <arpa/inet.h>
@@ -27,7 +28,7 @@ port_check(struct slice port)
 	return n > UINT16_MAX ? "host_port" : NULL;
 }
 
-/* "[" IPv6 address "]", without zone. */
+/* True for "[" IPv6 address "]", without zone. */
 static bool
 is_address6(struct slice s)
 {
@@ -41,7 +42,8 @@ is_address6(struct slice s)
 	return inet_pton(AF_INET6, text, &address) == 1;
 }
 
-/* Labels with a dot between, and perhaps one behind; none is empty. */
+/* True for labels that are not empty, separated by dots; a last dot is allowed.
+ */
 static bool
 is_name(struct slice s)
 {
@@ -87,8 +89,7 @@ authority_check(struct slice authority)
 	return port_check(port);
 }
 
-/* The byte at *i, decoded, and *i behind it; -1 of an escape that is none, or
- * of NUL. */
+/* Decode the byte at *i, and move *i behind it; -1: a wrong escape, or NUL. */
 static int
 path_byte(struct slice path, size_t *i)
 {
@@ -104,9 +105,8 @@ path_byte(struct slice path, size_t *i)
 	return high < 0 || low < 0 || high + low == 0 ? -1 : high << 4 | low;
 }
 
-/* Escapes are whole, none is NUL, and ".." does not climb above the root, as a
- * server sees it that decodes once and takes "//" for "/".  What passes is sent
- * on as it came. */
+/* Check that escapes are complete, none is NUL, and ".." does not lead above
+ * the root for a server that decodes once and reads "//" as "/". */
 static const char *
 path_check(struct slice target)
 {
@@ -140,10 +140,10 @@ path_check(struct slice target)
 	return NULL;
 }
 
-/* An absolute target without a path means "/", or the whole server with
- * OPTIONS.  Slices point into the buffer, where neither may be found: the slash
- * is borrowed from "//"; the others are left empty or begin with "?", and the
- * writer completes them. */
+/* Read an absolute target.  Without a path it means "/", or "*" with OPTIONS.
+ * Slices must point into the buffer, which has neither: "/" is borrowed from
+ * the "//" before the host; otherwise the slice is empty or begins with "?",
+ * and write.c completes it. */
 static const char *
 absolute_read(struct slice text, size_t scheme, struct http_head *head)
 {

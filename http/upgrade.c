@@ -1,7 +1,7 @@
-/* upgrade.c: which upgrades may pass.
+/* upgrade.c: the upgrades that may pass: only WebSocket.
  *
- * Only WebSocket: an upgrade that the two sides understand differently is a
- * smuggled request, and h2c is the known case. */
+ * An upgrade that the two sides understand differently can smuggle a request,
+ * as is known of h2c. */
 #include "http/http.h"
 
 static unsigned
@@ -14,7 +14,7 @@ count_named(const struct http_head *head, const char *name)
 	return n;
 }
 
-/* Connection and Upgrade, both sides alike. */
+/* Check Connection and Upgrade, in a request or a response. */
 static bool
 names_websocket(const struct http_head *head)
 {

@@ -1,9 +1,9 @@
-/* write.c: heads written again from their parsed parts.
+/* write.c: writes heads from their parsed parts.
  *
- * Nothing is copied line by line from what came in: names and values are put
- * together anew, framing is the caller's, and what belongs to one connection
- * only is left behind.  Values were checked when they were parsed; texts given
- * by the caller (ids, addresses, whole lines) are taken as they are.
+ * No line is copied as it came: each is written from name and value.  The
+ * caller adds framing, and fields for one connection only are left out.  Values
+ * were checked when they were parsed; texts from the caller (ids, addresses,
+ * whole lines) are not checked.
  *
  * Cost: one copy of the head. */
 #include "http/http.h"
@@ -37,7 +37,7 @@ put_field_text(struct writer *w, const char *name, const char *value)
 	put_field(w, name, (struct slice){value, strlen(value)});
 }
 
-/* A field as it came: its own spelling of the name. */
+/* Write a field with the name spelt as it came. */
 static void
 put_field_again(struct writer *w, const struct http_field *field)
 {
@@ -66,14 +66,14 @@ put_request_line(struct writer *w, const struct http_head *head)
 		writer_text(w, "/");
 	put(w, head->target);
 	writer_text(w, " HTTP/1.1\r\n");
-	/* a 1.0 client need not name one: then each attempt does */
+	/* A 1.0 request may have no host: then each attempt writes Host. */
 	if (head->authority.length > 0)
 		put_field(w, "Host", head->authority);
 }
 
-/* True for a field that is for this connection only, or that the client wants
- * to be taken for one.  A trusted peer is a proxy that may pass its client's
- * Connection on: that must not remove what the proxy added. */
+/* True for a field that is for this connection only, or that the client's
+ * Connection names.  The Connection of a trusted peer is ignored: it may come
+ * from the peer's client, and must not remove fields that the peer added. */
 static bool
 is_left_behind(
     const struct http_forward *forward, const struct http_field *field)
@@ -81,12 +81,12 @@ is_left_behind(
 	return field->drop || (field->named && !forward->trusted);
 }
 
-/* Does the client's own field give way to one of ours? */
+/* True if our field replaces the client's. */
 static bool
 is_replaced(const struct http_forward *forward, const struct http_field *field)
 {
 	if (field_is_forwarded(field)) {
-		/* its members are written into ours */
+		/* our field includes its members */
 		if (field->id == HTTP_FIELD_X_FORWARDED_FOR)
 			return true;
 		return !forward->trusted;
@@ -121,7 +121,7 @@ put_forwarded_for(struct writer *w, const struct http_head *head,
 		writer_text(w, "\r\n");
 }
 
-/* RFC 7239; what stands between quotes has none in it. */
+/* Write Forwarded (RFC 7239); the quoted values contain no quotes. */
 static void
 put_rfc7239(struct writer *w, const struct http_head *head,
     const struct http_forward *forward)
@@ -215,7 +215,7 @@ http_write_response(const struct http_head *head, const char *request_id,
 	for (unsigned i = 0; i < head->fields; i++)
 		if (!head->field[i].drop && !head->field[i].named)
 			put_field_again(&w, &head->field[i]);
-	/* A service's own goes to its client. */
+	/* The server's own X-Request-Id has priority. */
 	if (request_id != NULL &&
 	    http_field_find(head, HTTP_FIELD_REQUEST_ID) == NULL)
 		put_field_text(&w, "X-Request-Id", request_id);
@@ -232,7 +232,7 @@ http_write_trailers(struct slice lines, char *out, size_t capacity)
 		const char *colon = memchr(line.at, ':', line.length);
 		size_t n;
 
-		assert(colon != NULL); /* the decoder has seen to that */
+		assert(colon != NULL); /* the decoder has checked this */
 		n = (size_t)(colon - line.at);
 		if (!field_may_trail((struct slice){line.at, n}))
 			continue;

@@ -1,9 +1,9 @@
-/* writer.h: text put together in a buffer of fixed size.
+/* writer.h: a text built in a buffer of fixed size.
  *
- * For what is written for each request, where snprintf would cost more than
- * all the rest of a head; everywhere else snprintf says better what is meant.
- * What does not fit is left out and remembered in .full, so that it is looked
- * at once, at the end. */
+ * For text that is written for each request, where snprintf would cost more
+ * than the rest of a head; elsewhere use snprintf, which is easier to read.
+ * Text that does not fit is left out and sets .full, so the caller checks for
+ * it once, at the end. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ digits_hex(char *out, uint64_t n)
 		out[i] = "0123456789abcdef"[n & 15];
 }
 
-/* To out[DIGITS_DECIMAL_MAX]; returns how many there are, at least one. */
+/* Decimal digits to out[DIGITS_DECIMAL_MAX]; returns how many, at least 1. */
 static inline size_t
 digits_decimal(char *out, uint64_t n)
 {
@@ -42,7 +42,7 @@ struct writer {
 	bool full;
 };
 
-/* Append a text of that length. */
+/* Append length bytes; sets w->full if they do not fit. */
 static inline void
 writer_put(struct writer *w, const char *at, size_t length)
 {
@@ -55,8 +55,8 @@ writer_put(struct writer *w, const char *at, size_t length)
 	w->length += length;
 }
 
-/* Append a terminated text.  Inlined, because the length of most texts is known
- * then. */
+/* Append a terminated text.  Inlined, so that the length of a constant text is
+ * computed by the compiler. */
 static inline __attribute__((always_inline)) void
 writer_text(struct writer *w, const char *text)
 {
@@ -82,7 +82,7 @@ writer_copy(char *out, size_t size, const char *text)
 	out[n] = '\0';
 }
 
-/* The same for length bytes; what is cut ends in "...". */
+/* The same for length bytes; a text that is cut ends in "...". */
 static inline void
 writer_cut(char *out, size_t size, const char *text, size_t length)
 {
@@ -94,7 +94,7 @@ writer_cut(char *out, size_t size, const char *text, size_t length)
 		memcpy(out + n - 3, "...", 3);
 }
 
-/* 16 digits. */
+/* Append a number in 16 hexadecimal digits. */
 static inline void
 writer_hex(struct writer *w, uint64_t n)
 {

@@ -1,12 +1,11 @@
-/* ab.c: two targets measured in turn, with the same schedules, and whether they
- * differ.
+/* ab.c: measures two targets in turn, with the same schedules, and compares
+ * them.
  *
- * For each iteration both are measured, one straight after the other; which of
- * them first is decided by the seed.  So what changes on the machine in the
- * course of an hour falls on both, and iterations are compared in pairs.  Each
- * run is an experiment of its own; only signals and CPUs are shared.  The
- * report has a sentence for each statistic, with an interval, or that no
- * difference is shown. */
+ * In each iteration both targets are measured, one directly after the other;
+ * the seed decides which is first.  So slow changes of the machine affect both,
+ * and iterations are compared in pairs.  Each target has its own experiment;
+ * only signals and CPUs are shared.  For each statistic the report gives the
+ * difference with an interval, or says that none is shown. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -34,8 +33,8 @@ struct ab_comparison {
 
 #define SHOWN 0.05
 
-/* Which value of an iteration a row compares: a place in the percentiles, or
- * one of these. */
+/* The value of an iteration that a row compares: an index of its percentiles,
+ * or one of these. */
 #define COLUMN_MAX (-1)
 #define COLUMN_MEAN (-2)
 
@@ -51,7 +50,8 @@ value_of(const struct iteration_summary *sum, int column)
 	return column == COLUMN_MEAN ? d->mean_ns : d->at_ns[column];
 }
 
-/* values: room for one of each iteration of both. */
+/* Add a row.
+ *   values  scratch: room for two values per iteration */
 static int
 add_row(struct ab_comparison *c, const char *name, int column, int64_t *values)
 {
@@ -135,7 +135,7 @@ print_side(FILE *out, const char *name, const struct report *s)
 	    text_wall(started, s->started_ns), verdict_names[s->verdict.level]);
 }
 
-/* Which figures are not good: their differences are no better. */
+/* Print which figures are not good: their differences are not good either. */
 static void
 print_reasons(FILE *out, const char *name, const struct report *s)
 {
@@ -289,7 +289,7 @@ side_close(struct side *s)
 	free(s->e);
 }
 
-/* All iterations of both, in an order that the seed decides. */
+/* Run all iterations of both sides, in an order that the seed decides. */
 static int
 iterate(struct side sides[2], uint64_t seed)
 {
@@ -369,7 +369,7 @@ ab_run(const struct load_options *o)
 	else
 		code = conclude(o, sides);
 done:
-	/* The second uses what the first owns. */
+	/* The second side uses resources of the first. */
 	side_close(&sides[1]);
 	side_close(&sides[0]);
 	return code;

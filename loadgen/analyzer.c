@@ -10,12 +10,12 @@
 #include "http/client/client.h"
 
 #define PATH_MAX_BYTES 4096
-#define TIMEOUT_NS (5 * NS_PER_S) /* between iterations: nothing waits for it */
-#define TRIES 20 /* while it is busy or has not finished the request */
+#define TIMEOUT_NS (5 * NS_PER_S) /* for each request */
+#define TRIES 20 /* while Tailor is busy or the request in flight */
 #define TRY_AGAIN_NS (50 * NS_PER_MS)
-#define FAILURES_MAX 3 /* in a row: then it is left alone */
+#define FAILURES_MAX 3 /* then analysis is given up */
 
-/* The first line of a file; nothing in it ends or adds a header. */
+/* Read the first line of a file, which must be valid in a header. */
 static bool
 token_read(struct analyzer *a, const char *path)
 {
@@ -74,7 +74,7 @@ analyzer_begin(struct analyzer *a)
 	a->slow.count = 0;
 }
 
-/* True if there is a Tailor to send requests to. */
+/* True if there is a Tailor to analyze requests. */
 static bool
 is_there(const struct analyzer *a, const struct iteration *it)
 {
@@ -83,7 +83,7 @@ is_there(const struct analyzer *a, const struct iteration *it)
 		   atomic_load_explicit(&it->tailor, memory_order_relaxed));
 }
 
-/* An exchange that failed; after some of them analysis is given up. */
+/* Count a failed exchange; after FAILURES_MAX, or a 403, give up analysis. */
 static void
 count_failure(struct analyzer *a, int err, unsigned status)
 {
@@ -105,7 +105,7 @@ count_failure(struct analyzer *a, int err, unsigned status)
 		    "it responds with status %u", status);
 }
 
-/* One request to the Tailor; release *out if it returns 0. */
+/* Send a request to the Tailor; the caller releases *out if it returns 0. */
 static int
 post(const struct analyzer *a, const char *path, const char *json,
     struct http_response *out)
@@ -125,8 +125,8 @@ post(const struct analyzer *a, const char *path, const char *json,
 	return fd < 0 ? fd : http_client_exchange(fd, &q, deadline, out, &why);
 }
 
-/* The same, again while the Tailor is not ready.  Returns whether the response
- * is a good one; then the caller releases it. */
+/* The same, repeated while the Tailor is not ready.  True if the response is
+ * good; then the caller releases it. */
 static bool
 post_patiently(struct analyzer *a, const char *path, const char *json,
     struct http_response *out)
@@ -159,7 +159,7 @@ pin_one(struct analyzer *a, const struct request_name *name)
 
 	(void)request_id_format(a->ids, name, id);
 	snprintf(path, sizeof(path), "/.talechain/pin?id=%s", id);
-	/* A tale that was not kept is missed when its request is analyzed. */
+	/* If pinning fails, analyze_one() finds the tale missing. */
 	int err = post(a, path, NULL, &response);
 	if (err == 0 && response.status == 200)
 		a->findings->pinned++;
@@ -176,7 +176,7 @@ analyzer_pin(struct analyzer *a, const struct iteration *it)
 
 	if (!is_there(a, it))
 		return;
-	/* First all, then those that are still slow: pinning takes time. */
+	/* Collect first, then pin those still slow, as pinning takes time. */
 	for (; a->looked < n; a->looked++) {
 		const struct slow candidate = {.iteration = it->index,
 		    .number = p->number[a->looked],
@@ -199,7 +199,7 @@ put_stamp(struct json *j, const char *key, struct instant at)
 {
 	char text[24];
 
-	/* As text: numbers beyond 2^53 do not survive every reader. */
+	/* As text, because some JSON readers round numbers beyond 2^53. */
 	if (!instant_is_set(at))
 		return;
 	snprintf(text, sizeof(text), "%" PRIu64, at.ns);
@@ -242,7 +242,7 @@ copy_string(const cJSON *object, const char *key, char *out, size_t size)
 		snprintf(out, size, "%s", value->valuestring);
 }
 
-/* The verdict in a timeline; false if there is none. */
+/* Read the verdict in a timeline; false if there is none. */
 static bool
 read_verdict(const struct http_response *response, struct finding *out)
 {
@@ -260,8 +260,8 @@ read_verdict(const struct http_response *response, struct finding *out)
 	return out->code[0] != '\0';
 }
 
-/* Put a timeline where the report's link finds it: DIR/slow/01-0412.html; the
- * part of the id that names the run is the same in all. */
+/* Save a timeline where the report links to: DIR/slow/01-0412.html, the id
+ * without its part for the run. */
 static bool
 save(struct analyzer *a, const char *id, const char *ending,
     const struct http_response *response)
@@ -277,7 +277,7 @@ save(struct analyzer *a, const char *id, const char *ending,
 	return false;
 }
 
-/* The same request as a page. */
+/* Send the same analyze request for a page, and save it. */
 static void
 fetch_page(
     struct analyzer *a, const char *id, const char *body, struct finding *f)

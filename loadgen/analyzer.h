@@ -1,13 +1,14 @@
 /* analyzer.h: a client of the Tailor that explains slow requests.
  *
  * Two steps, because Tailor drops old events and because analyzing disturbs the
- * measurement.  While an iteration runs, a request that is among the slow ones
- * so far is pinned at once: its events are kept.  In the pause after it each
- * slow request is analyzed, with the client's own stamps, so that time lost
- * outside of the server is found too; the timeline is put beside the report.
+ * measurement.  While an iteration runs, a request that is among the slowest so
+ * far is pinned at once, so that Tailor keeps its events.  In the pause after
+ * the iteration each slow request is analyzed, with the client's own stamps, so
+ * that time lost outside of the server is found too; its timeline is written
+ * beside the report.
  *
- * Requests go only to a Tailor that its responses name (a metric "tailor" in
- * Server-Timing).  Main thread only, which is never the sender's;
+ * Requests are sent only if responses show that the target is a Tailor (a
+ * metric "tailor" in Server-Timing).  Main thread only, never the sender's;
  * each request blocks it, for 5 s at most. */
 #pragma once
 
@@ -22,15 +23,15 @@ struct analyzer {
 	struct target own;	     /* of --analyze URL; else zero */
 	char boot_id[40];
 	char token[TOKEN_MAX + 2]; /* of --token-file, or "" */
-	bool off;		   /* not wanted, or given up */
-	size_t looked;	       /* successes of this iteration already seen */
-	struct slow_list slow; /* of this iteration, so far */
+	bool off;		   /* not configured, or given up */
+	size_t looked;		   /* successes of this iteration checked */
+	struct slow_list slow;	   /* of this iteration, so far */
 	struct findings *findings; /* borrowed from the report */
 };
 
 /* Prepare to add to r->findings; sends nothing yet.  o and r must outlive *a.
- * Returns 0, -EINVAL (--analyze is no URL, --token-file has no token; why says
- * so) or -ENOMEM. */
+ * Returns 0, -EINVAL with why set (--analyze is no URL, --token-file has no
+ * token) or -ENOMEM. */
 int analyzer_open(struct analyzer *a, const struct load_options *o,
     struct report *r, char *why, size_t why_size);
 void analyzer_close(struct analyzer *a);

@@ -1,4 +1,4 @@
-/* check.c: how well this machine lets a sender keep its schedule.
+/* check.c: measures how well a sender can keep its schedule on this machine.
  *
  * Sends nothing.  A thread placed like the sender wakes at the instants of a
  * Poisson schedule, sleeping and spinning as the sender does. */
@@ -46,7 +46,7 @@ check_main(void *argument)
 	return NULL;
 }
 
-/* Keep a schedule for so long; fills in ns, sorted. */
+/* Keep a schedule for duration_ns; fills in ns with the lateness, sorted. */
 static int
 run(struct check *c, int64_t duration_ns)
 {
@@ -59,7 +59,7 @@ run(struct check *c, int64_t duration_ns)
 	c->ns = calloc(c->n, sizeof(*c->ns));
 	if (c->ns == NULL)
 		return -ENOMEM;
-	/* Faster than planned rather than longer. */
+	/* A low rate is raised, so that LEAST instants fit in. */
 	schedule_fill(ARRIVALS_POISSON,
 	    fmax(plan->rate_per_s, LEAST * 1e9 / (double)duration_ns),
 	    plan->seed, c->ns, c->n);
@@ -70,7 +70,7 @@ run(struct check *c, int64_t duration_ns)
 	return err;
 }
 
-/* Say the cost of such a lateness, and the remedy. */
+/* Print the effect of this lateness, and the remedy. */
 static void
 explain(const struct check *c, int64_t p99_ns, FILE *out)
 {

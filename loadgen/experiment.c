@@ -48,7 +48,7 @@ open_outputs(struct experiment *e)
 	return err < 0 ? trouble(e, err, r->requests.path) : 0;
 }
 
-/* Enough file descriptors for all connections, if we may. */
+/* Raise the limit on descriptors for all connections, if permitted. */
 static int
 raise_file_limit(struct experiment *e)
 {
@@ -86,7 +86,7 @@ open_signals(struct experiment *e)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	/* A reader that goes away must not cost the other outputs. */
+	/* If the reader of one output ends, the other outputs continue. */
 	signal(SIGPIPE, SIG_IGN);
 	e->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	return e->signal_fd < 0 ? -errno : 0;
@@ -125,7 +125,7 @@ first_cpu(const cpu_set_t *set)
 	return -1;
 }
 
-/* --arrivals file: number, instants and mean rate come from it. */
+/* Read the --arrivals file, which sets number, instants and mean rate. */
 static int
 read_trace(struct experiment *e)
 {
@@ -210,7 +210,7 @@ experiment_close(struct experiment *e)
 	iteration_fini(&e->report.iteration);
 	request_texts_close(&e->report.texts);
 	target_close(&e->report.target);
-	/* Still open only if there is no result. */
+	/* The outputs are still open only if there is no result. */
 	output_abandon(&e->report.json);
 	output_abandon(&e->report.requests);
 	if (!e->has_results && e->options.output.out_dir != NULL)
@@ -236,8 +236,8 @@ sender_main(void *argument)
 	if (it->index > 1 || e->pause_first)
 		sender_pause(&e->sender, it, e->options.plan.pause_ns);
 	e->prepare_err = sender_prepare(&e->sender);
-	/* No connection at the very start means that there is nothing to
-	 * measure; later it is what the requests will find out and count. */
+	/* If connecting fails before the first iteration, there is nothing to
+	 * measure; later the requests count such failures. */
 	if (e->prepare_err == 0 || it->index > 1)
 		sender_run(&e->sender, it);
 	ssize_t n = write(e->done_fd, &one, sizeof(one));
@@ -260,7 +260,7 @@ on_signal(struct experiment *e)
 	sender_stop(&e->sender);
 }
 
-/* Wait for the sender thread, showing how far it is. */
+/* Wait for the sender thread, and show its progress. */
 static void
 watch_sender(struct experiment *e)
 {

@@ -14,7 +14,7 @@ member(void *to, const struct option_row *row)
 	return (char *)to + row->at;
 }
 
-/* The first of the values is false, the second true. */
+/* Store a switch: false for the first of its values, true for the second. */
 static int
 set_switch(void *to, const struct option_row *row, const char *text)
 {
@@ -314,7 +314,7 @@ static const struct line_command commands[] = {
 	"leave it out: requests do not wait for workers; --connections N " \
 	"opens that many in advance"
 
-/* Options of other programs that this one has not. */
+/* Options that only other programs have. */
 static const struct line_instead insteads[] = {
     {"--threads -t",
 	"leave it out: one thread sends, up to some 90k requests/s (a limit "
@@ -335,7 +335,7 @@ static const struct line_instead insteads[] = {
     {"--keepalive -k", "leave it out: connections are always kept"},
 };
 
-/* A rate, as other programs take it; a URL of ab. */
+/* Explain a rate in the form of other programs, or a URL for ab. */
 static bool
 explain(const struct line_command *command, const char *word, char *why)
 {

@@ -26,7 +26,7 @@ options_init(struct load_options *o)
 		o->plan.expected_status[status] = true;
 	o->plan.kernel_stamps = true;
 	o->criteria.slow = 3;
-	/* The table shows these two, the verdict needs one. */
+	/* The table shows both, the verdict needs p99. */
 	(void)percentiles_add(&o->criteria.percentiles, 50);
 	(void)percentiles_add(&o->criteria.percentiles, 99);
 }
@@ -70,7 +70,7 @@ check_duration(struct load_options *o)
 		return wrong(o, "give --requests or --duration, not both");
 	double n =
 	    o->plan.rate_per_s * (double)o->duration_ns / (double)NS_PER_S;
-	/* As many iterations as have a p99 that rests on ten requests. */
+	/* So many that p99 of each iteration rests on ten requests. */
 	if (!o->iterations_given)
 		o->plan.iterations =
 		    n < 2 * P99_REQUESTS ? 1
@@ -142,7 +142,7 @@ check_combinations(struct load_options *o)
 	}
 	if (!o->percentiles_given)
 		(void)percentiles_parse(&o->criteria.percentiles, "90,99.9");
-	/* So that whatever is compared has been computed. */
+	/* Compute every percentile that --fail compares. */
 	for (unsigned i = 0; i < o->criteria.fail_count; i++) {
 		if (o->criteria.fails[i].statistic == STATISTIC_PERCENTILE &&
 		    percentiles_add(&o->criteria.percentiles,

@@ -22,21 +22,21 @@ struct load_options {
 
 	const char *url; /* or NULL */
 	const char *urls_path;
-	const char *arrivals_path; /* of ARRIVALS_FILE */
+	const char *arrivals_path; /* file of ARRIVALS_FILE */
 	bool pin;		   /* false: leave the sender where it is */
 	bool cpus_given;
 	cpu_set_t cpus;
 	bool real_time;
 	enum analyze analyze;
 	const char *analyze_url;
-	const char *token_path; /* of its talechain.token_file, or NULL */
+	const char *token_path; /* file with the Tailor's token, or NULL */
 
-	/* of subcommands */
+	/* arguments of subcommands */
 	const char *url_a; /* ab */
 	const char *url_b;
 	const char *files[1]; /* a URL, or the shell of completion */
 
-	/* which options were given, to check combinations; private */
+	/* true if the option was given, to check combinations; private */
 	bool rate_given;
 	bool requests_given;
 	bool warmup_given;
@@ -57,7 +57,8 @@ enum options_verb {
 	OPTIONS_COMPLETION,
 };
 
-/* option_table.c: its commands are these verbs. */
+/* option_table.c: the tables; commands are in the order of enum
+ * options_verb. */
 extern const struct command_line options_line;
 
 /* Fill *o, all of it, from the command line.  argv may be reordered and must
@@ -66,7 +67,7 @@ extern const struct command_line options_line;
 int options_parse(
     struct load_options *o, int argc, char **argv, enum options_verb *verb);
 
-/* Unless --warmup was given, make it a tenth of plan.requests, but at most 100,
- * and no more than are due in 10 s: neither few requests nor a low rate make it
- * the longer part.  Call it again after changing these. */
+/* Unless --warmup was given, set plan.warmup to a tenth of plan.requests, but
+ * at most 100, and at most the requests due in 10 s, so that the warm-up is
+ * never the longer part.  Call it again after changing requests or rate. */
 void options_default_warmup(struct load_options *o);

@@ -1,8 +1,8 @@
 /* actions.c: commands that change something and wait for the result.
  *
- * Draining and restarting take as long as requests in flight and a server's
- * start take.  Tailor does the work; the command only watches and prints the
- * state, and may be interrupted. */
+ * Draining waits for requests in flight, restarting also for the server's
+ * start.  Tailor does the work; the command only prints the state, and may be
+ * interrupted. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -16,9 +16,9 @@
 #define CHECK_PERIOD_NS (100 * NS_PER_MS)
 #define REMIND_NS (5 * NS_PER_S)
 #define PATIENCE_NS (600 * NS_PER_S)
-#define STARTS 3 /* that fail: it will not help to watch the next one */
+#define STARTS 3 /* failed starts after which the command gives up */
 
-/* POST it.  0, or -1 after a message. */
+/* Send a POST for the server.  0, or -1 after a message. */
 static int
 post(const struct ctl_options *o, const char *path)
 {
@@ -38,10 +38,10 @@ struct server_progress {
 	char state[32], last_end[32];
 	bool restarting;
 	int64_t quick_ends;
-	char waits[WAITS_BYTES]; /* reason; "": none */
+	char waits[WAITS_BYTES]; /* see waits_text(); "": none */
 };
 
-/* The server's part of /servers.  0, or -1 after a message. */
+/* Read the server's part of /servers.  0, or -1 after a message. */
 static int
 read_progress(const struct ctl_options *o, struct server_progress *out)
 {
@@ -100,8 +100,8 @@ does_not_start(const struct ctl_options *o, const struct server_progress *now)
 	return STATUS_NO;
 }
 
-/* Print each new state until it is the wanted one, and from time to time what
- * delays it. */
+/* Print each new state until the server has the wanted one, and now and then
+ * what delays it. */
 static int
 wait_for(const struct ctl_options *o, const char *wanted)
 {
@@ -161,7 +161,7 @@ action_return(const struct ctl_options *options)
 	return wait_for(options, "ready");
 }
 
-/* The strings of a list, a line each. */
+/* Print the strings of a list, one per line; returns how many. */
 static unsigned
 show_lines(FILE *out, const cJSON *list, const char *before)
 {

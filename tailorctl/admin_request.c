@@ -1,5 +1,5 @@
-/* admin_request.c: Tailor's message for a refusal is printed without control
- * characters. */
+/* admin_request.c: requests to Tailor.  Its messages are printed without
+ * control characters. */
 #include "tailorctl/admin_request.h"
 
 #include <errno.h>
@@ -76,8 +76,8 @@ admin_response_complain(const struct http_response *a)
 	cJSON_Delete(tree);
 }
 
-/* Explain -a.  A tailor's name comes from its listener: "8080" for
- * 127.0.0.1:8080. */
+/* Complain that the response is no JSON, and explain -a: a tailor's name comes
+ * from its listener, "8080" for 127.0.0.1:8080. */
 static void
 complain_not_json(const struct ctl_options *options)
 {
@@ -140,7 +140,8 @@ admin_json(const struct ctl_options *options, const char *target)
 	return tree;
 }
 
-/* True if the service responded: -a had the port of clients. */
+/* True if the service behind Tailor responded, as -a names the port of
+ * clients. */
 static bool
 is_of_clients(
     const struct ctl_options *options, const char *method, const cJSON *tree)

@@ -1,9 +1,9 @@
-/* admin_request.h: which tailor is meant, requests to its admin socket, and
- * members of the JSON that it returns.
+/* admin_request.h: finds the running tailor, sends requests to its admin
+ * socket, and reads members of the JSON in its responses.
  *
- * http/client/client.h with this program's messages: errors are printed on
- * standard error before a function returns.  Tailor may be of another version:
- * a member that is missing, or of another type, reads as unknown. */
+ * Uses http/client/client.h; errors are printed on standard error before a
+ * function returns.  The tailor may be of another version: a member that is
+ * missing, or of another type, reads as unknown. */
 #pragma once
 
 #include <cjson/cJSON.h>
@@ -20,7 +20,8 @@
 int admin_request(const struct ctl_options *options, const char *method,
     const char *target, struct http_response *out);
 
-/* The same, but a status other than 200 is printed as an error, and -1. */
+/* The same, but a status other than 200 is printed as an error and returns
+ * -1. */
 int admin_request_ok(const struct ctl_options *options, const char *method,
     const char *target, struct http_response *out);
 
@@ -30,19 +31,19 @@ void admin_response_complain(const struct http_response *a);
 /* Print a body, ending in a newline. */
 void admin_response_print(const struct http_response *a);
 
-/* The JSON that a GET of target returns, or NULL after a message.  Free with
+/* Get the JSON document of target, or NULL after a message.  Free it with
  * cJSON_Delete. */
 cJSON *admin_json(const struct ctl_options *options, const char *target);
 
-/* Request JSON; with --json print it unchanged, else show it.  Returns the exit
- * status. */
+/* Request a JSON document; with --json print it unchanged, else call show.
+ * Returns the exit status. */
 int admin_report(const struct ctl_options *options, const char *method,
     const char *target, void (*show)(const cJSON *tree));
 
 /* Percent-encode text for a target, cut to fit.  Returns out. */
 char *admin_escape(const char *text, char *out, size_t size);
 
-/* A text, borrowed from the tree, or NULL. */
+/* Return a member that is a text, borrowed from the tree, or NULL. */
 static inline const char *
 field_text(const cJSON *object, const char *key)
 {
@@ -50,7 +51,8 @@ field_text(const cJSON *object, const char *key)
 	    cJSON_GetObjectItemCaseSensitive(object, key));
 }
 
-/* A number, or missing.  Whole numbers are exact up to 2^53. */
+/* Return a member that is a number, or missing if there is none.  Whole numbers
+ * are exact up to 2^53. */
 static inline long long
 field_number(const cJSON *object, const char *key, long long missing)
 {
@@ -62,7 +64,7 @@ field_number(const cJSON *object, const char *key, long long missing)
 	return (long long)item->valuedouble;
 }
 
-/* A number of any size, or missing. */
+/* The same for a number of any size. */
 static inline double
 field_double(const cJSON *object, const char *key, double missing)
 {
@@ -71,31 +73,32 @@ field_double(const cJSON *object, const char *key, double missing)
 	return cJSON_IsNumber(item) ? item->valuedouble : missing;
 }
 
-/* True if the member is true; false if it is missing. */
+/* True if the member is there and true. */
 static inline bool
 field_true(const cJSON *object, const char *key)
 {
 	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
 }
 
-/* An array or object, or NULL; cJSON_ArrayForEach accepts NULL. */
+/* Return a member, an array or object, or NULL; cJSON_ArrayForEach accepts
+ * NULL. */
 static inline const cJSON *
 field_list(const cJSON *object, const char *key)
 {
 	return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-/* Select the running tailor: the one that --admin names; else the environment
- * ($TAILOR_ADMIN its admin socket, $TAILOR_INSTANCE its name); else the only
- * one that runs.  Names are those of the key "instance" and part of the names
- * of admin sockets.  Returns a connected, non-blocking socket of its admin
- * listener, which the caller closes; or -1 after one message on standard error
+/* Connect to the running tailor: the one that --admin names; else the one that
+ * the environment names ($TAILOR_ADMIN: admin socket, $TAILOR_INSTANCE: name);
+ * else the only one that runs.  The name is the value of the key "instance",
+ * and part of the name of the admin socket.  Returns a connected, non-blocking
+ * socket, which the caller closes; or -1 after one message on standard error
  * that says what to do. */
 int find_tailor(const struct ctl_options *options);
 
-/* True if find_tailor would succeed, or fail for another reason than that none
- * runs: one was named, or several run.  Prints nothing. */
+/* True if any tailor runs or one is named; then find_tailor succeeds or prints
+ * why not.  Prints nothing. */
 bool find_any(const struct ctl_options *options);
 
-/* Print the names of those that run and that begin as was typed, for shells. */
+/* Print the names of running tailors that begin with typed, for shells. */
 void find_print_names(const struct ctl_options *options, const char *typed);

@@ -13,8 +13,8 @@
 #include "base/terminal.h"
 #include "tailorctl/admin_request.h"
 
-/* A table of what ended within since_ns .. until_ns before the latest account,
- * or a file's, which has what it has.  The caller frees it; NULL after a
+/* Get the table of accounts that ended within since_ns .. until_ns before the
+ * latest, or the whole table of --file.  The caller frees it; NULL after a
  * message. */
 static char *
 accounts_get(
@@ -60,8 +60,8 @@ rows_read(struct blame_rows *rows, char *text, int64_t from_ns, int64_t to_ns)
 	return err;
 }
 
-/* When the latest account of a table ended; the table is as before.  0, or a
- * negative errno after a message. */
+/* Find when the latest account of a table ended; does not change the table.  0,
+ * or a negative errno after a message. */
 static int
 newest_find(const char *text, int64_t *newest_ns)
 {
@@ -77,8 +77,8 @@ newest_find(const char *text, int64_t *newest_ns)
 	return err;
 }
 
-/* The length of the period; of a running tailor an hour, or less if it is
- * compared with less than an hour ago. */
+/* Return the length of the period; by default an hour for a running tailor, or
+ * less if --against is less. */
 static int64_t
 period_ns(const struct ctl_options *o)
 {
@@ -115,7 +115,7 @@ period_read(const struct ctl_options *o, struct blame_rows *rows,
 	return err;
 }
 
-/* How long all requests took, if the running tailor knows. */
+/* Get the latencies of all requests, if the running tailor has them. */
 static void
 exact_get(struct view *v, int64_t length_ns)
 {
@@ -177,7 +177,7 @@ tables_print(const struct ctl_options *o)
 
 #define RESAMPLES 200
 
-/* There is nothing to show. */
+/* Explain that there is nothing to show. */
 static int
 none_shown(const struct view *v)
 {
@@ -201,7 +201,7 @@ none_shown(const struct view *v)
 	return STATUS_NO;
 }
 
-/* The same of each route that is asked for: --without or --impact. */
+/* Show --without or --impact for each selected route. */
 static int
 take_questions(const struct view *v)
 {
@@ -286,7 +286,7 @@ take_page(const struct view *v)
 	return err == 0 ? STATUS_OK : STATUS_NO;
 }
 
-/* The fault of the options in words, or NULL. */
+/* Return the fault of the options in words, or NULL. */
 static const char *
 options_wrong(const struct ctl_options *o)
 {

@@ -22,7 +22,7 @@ print_codes(const struct view *v)
 	plain_wrap(stderr, text, 4);
 }
 
-/* The causes of --without; 0 after a message. */
+/* Return the causes of --without as bits; 0 after a message. */
 static uint64_t
 without_causes(const struct view *v)
 {
@@ -109,7 +109,8 @@ blame_show_without(
 	return STATUS_OK;
 }
 
-/* A value that is no time, or a cause's; of causes there is no rule. */
+/* A row of --impact: a value that is not a time, or a cause, which has no
+ * rule. */
 struct shown {
 	const char *code, *unit; /* unit NULL: none */
 	struct blame_impact i;
@@ -117,7 +118,7 @@ struct shown {
 };
 #define RULES_NONE (-2)
 
-/* Values that were high in fewer seconds say little: one event may be all. */
+/* True if a value was high in enough seconds, and not in a single event. */
 static bool
 is_enough(const struct blame_impact *i)
 {
@@ -163,7 +164,8 @@ json_value(const struct view *v, const struct shown *one, struct json *j)
 	json_object_end(j);
 }
 
-/* Those with enough seconds first, then by what rule 1 leaves. */
+/* Order rows: those with enough seconds first, then by the rest after rule 1.
+ */
 static int
 shown_compare(const void *a, const void *b)
 {
@@ -174,7 +176,7 @@ shown_compare(const void *a, const void *b)
 		   ?: strcmp(x->code, y->code);
 }
 
-/* All values, in that order; how many (there are some), or -1. */
+/* List all rows in that order.  Returns how many, > 0, or -1. */
 static int
 values_take(
     const struct view *v, struct blame_set *s, struct shown out[BLAME_VALUES])
@@ -192,7 +194,8 @@ values_take(
 	return (int)r->values;
 }
 
-/* Values that no table has: values that are in another, and counters. */
+/* Print which values the table leaves out as proportional to others, and notes
+ * on counters. */
 static void
 print_left_out(const struct view *v, const struct shown *shown, int n)
 {

@@ -1,7 +1,6 @@
-/* completion.c: completion scripts, and the words for them that the running
- * tailor knows.
+/* completion.c: completion scripts, and their words from the running tailor.
  *
- * Clients choose paths and ids, and bash would expand "$(...)" in them: only
+ * Clients choose paths and ids, and bash would expand "$(...)" in them, so only
  * words of harmless characters are printed. */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
 	"0123456789._/:,~%+-"
 
-/* Where an argument's words are: a member of each object in a list. */
+/* The source of an argument's words: a member of each object in a list. */
 static const struct word_source {
 	const char *argument, *target, *list, *member;
 } sources[] = {
@@ -27,7 +26,7 @@ static const struct word_source {
     {"PATH", "/slow?n=20", "slow", "target"},
 };
 
-/* A word up to its query or labels, if it begins as was typed. */
+/* Print a word without query or labels, if it begins with typed. */
 static void
 print_word(const char *text, const char *typed)
 {
@@ -38,7 +37,7 @@ print_word(const char *text, const char *typed)
 		printf("%.*s\n", (int)n, text);
 }
 
-/* Each once: the lists are short. */
+/* Print each word once; the lists are short. */
 static void
 print_members(const cJSON *list, const char *member, const char *typed)
 {
@@ -71,7 +70,7 @@ print_list(const struct ctl_options *options, const struct word_source *s,
 	cJSON_Delete(tree);
 }
 
-/* The names of counters. */
+/* Print the names of metrics. */
 static void
 print_samples(const struct ctl_options *options, const char *typed)
 {
@@ -96,7 +95,7 @@ print_samples(const struct ctl_options *options, const char *typed)
 void
 completion_words(const char *what, const char *selected, const char *typed)
 {
-	/* A user waits for the next key. */
+	/* A short timeout, as the user waits at the shell. */
 	const struct ctl_options o = {
 	    .admin = selected, .timeout_ns = NS_PER_S};
 

@@ -39,7 +39,7 @@ static const char *const hazards[] = {
 #undef EVENTS_X
 };
 
-/* Values of an event's argument of that name. */
+/* The texts for the values of an event's argument. */
 static const struct {
 	const char *argument, *of;
 	const char *const *names;

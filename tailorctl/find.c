@@ -1,9 +1,9 @@
-/* find.c: admin sockets are in one of some directories, as admin-NAME.sock
- * unless configured otherwise: /run/tailor, /run/tailor-USER (of
+/* find.c: finds running tailors by their admin sockets, admin-NAME.sock.
+ *
+ * The default directories are /run/tailor, /run/tailor-USER (of
  * tailor@USER.service, or of process.user), and those of this user
- * (config/places.c).  One counts if it accepts a
- * connection: a file alone may be left from a tailor that was killed, or be
- * another user's. */
+ * (config/places.c).  A socket counts only if it accepts a connection: a file
+ * may be left from a tailor that was killed, or be another user's. */
 #include "tailorctl/admin_request.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@
 
 #define PLACES 16
 #define SOCKETS_MAX 1024
-#define LEFT_SHOWN 32 /* that killed tailors have left */
+#define LEFT_SHOWN 32 /* sockets left by killed tailors, in a message */
 #define PLACE_BYTES 96
 #define NAME_BYTES 40
 #define PREFIX "admin"
@@ -30,7 +30,7 @@
 
 struct admin_socket {
 	char path[PLACE_BYTES + NAME_BYTES + 16];
-	char name[NAME_BYTES]; /* "" of admin.sock */
+	char name[NAME_BYTES]; /* "" for admin.sock */
 	int err;	       /* of connecting; 0: a Tailor runs there */
 	dev_t device;
 	ino_t inode;
@@ -45,7 +45,8 @@ struct search {
 	struct admin_socket socket[SOCKETS_MAX];
 };
 
-/* A connected socket; -EINVAL: not a path of a socket, or a negative errno. */
+/* Connect to a socket's path.  Returns the socket, -EINVAL (not a path of a
+ * socket) or another negative errno. */
 static int
 connect_path(const char *path, struct instant deadline)
 {
@@ -94,8 +95,8 @@ deadline_of(const struct ctl_options *o)
 	return instant_plus(instant_now(), o->timeout_ns);
 }
 
-/* "admin-8080.sock" belongs to 8080, "admin.sock" to a tailor without a
- * name. */
+/* Get a tailor's name from its file: "admin-8080.sock" is 8080, "admin.sock"
+ * has no name.  False: not an admin socket. */
 static bool
 name_of_file(const char *file, char out[NAME_BYTES])
 {
@@ -129,7 +130,7 @@ connect_found(const char *path, const struct ctl_options *o)
 	return connect_path(path, deadline_of(o));
 }
 
-/* Two of the directories may be the same. */
+/* True if a socket is in the list, as two directories may be the same. */
 static bool
 seen(const struct search *s, const struct stat *st)
 {
@@ -164,7 +165,8 @@ add_socket(struct search *s, const char *place, const char *file,
 	s->sockets++;
 }
 
-/* Another user could have made the directory in /tmp first. */
+/* True if a directory may be searched: another user may have made the one in
+ * /tmp. */
 static bool
 may_look_into(DIR *d, const char *place)
 {
@@ -199,7 +201,7 @@ by_path(const void *a, const void *b)
 	    ((const struct admin_socket *)b)->path);
 }
 
-/* Only root makes directories in /run. */
+/* Add /run/tailor-USER; no owner is checked, as only root writes to /run. */
 static void
 add_units(struct search *s)
 {
@@ -213,8 +215,8 @@ add_units(struct search *s)
 	globfree(&units);
 }
 
-/* Where those of this user keep their files: sockets, too, if another user has
- * the directory in /tmp. */
+/* Add this user's state directory: sockets are there if another user has the
+ * directory in /tmp. */
 static void
 add_state(struct search *s)
 {
@@ -229,7 +231,7 @@ add_state(struct search *s)
 		    "%.70s/.local/state/tailor", home);
 }
 
-/* All that there are; static, until the next call. */
+/* Find all admin sockets; the result is static, until the next call. */
 static const struct search *
 search(const struct ctl_options *o)
 {
@@ -256,7 +258,8 @@ search(const struct ctl_options *o)
 	return s;
 }
 
-/* The --admin argument for a socket: its name, if unique, else its path. */
+/* Return the --admin argument for a socket: its name, if unique, else its path.
+ */
 static const char *
 handle_of(const struct search *s, const struct admin_socket *one)
 {
@@ -291,7 +294,7 @@ find_print_names(const struct ctl_options *options, const char *typed)
 static const char permission[] =
     "Run it as root, as tailor's user, or as a member of its group.\n";
 
-/* A number is the name of a tailor that listens on that port for clients. */
+/* If a name is a number, explain that it means the port for clients. */
 static void
 complain_port(const char *name)
 {
@@ -394,7 +397,8 @@ connect_address(const char *text, const struct ctl_options *o)
 	return -1;
 }
 
-/* ":8080" and "8080" are names; with a host or a slash it is an address. */
+/* Return the name in text (":8080" or "8080"), or NULL for an address: text
+ * with a host or a slash. */
 static const char *
 as_name(const char *text)
 {
@@ -403,7 +407,7 @@ as_name(const char *text)
 	return strpbrk(text, "/:") == NULL ? text : NULL;
 }
 
-/* The text of a variable, or NULL. */
+/* Return the text of an environment variable, or NULL if unset or "". */
 static const char *
 variable(const char *name)
 {

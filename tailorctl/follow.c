@@ -27,7 +27,8 @@ catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-/* The path of the stream's file, owned by the caller; NULL after a message. */
+/* Return the path of the stream's file, owned by the caller; NULL after a
+ * message. */
 static char *
 find_stream(const struct ctl_options *o)
 {
@@ -105,7 +106,8 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 		fprintf(stderr, "tailorctl: %s: the stream was cut\n", f->path);
 		return FOLLOW_GONE;
 	}
-	/* Events from before the start are whole, or overtaken. */
+	/* Events before the end are complete or overwritten: one that stays
+	 * missing means damage. */
 	if (f->options->dump && f->idle >= IDLE_CHECKS) {
 		fprintf(stderr,
 		    "tailorctl: %s: damaged: event %llu of %llu is missing\n",
@@ -167,7 +169,7 @@ place(struct stream_requests *s, uint64_t id)
 	return &s->open[hash >> 52 & (STREAM_REQUESTS_OPEN - 1)];
 }
 
-/* The open request of an event; created if needed. */
+/* Return the open request of an event; created if needed. */
 static struct stream_request *
 request_of(struct stream_requests *s, uint64_t id)
 {
@@ -292,7 +294,7 @@ stream_request_lookup(const char *field, void *user)
 			uint64_t from = number_at(r, spans[i].from);
 			uint64_t to = number_at(r, spans[i].to);
 
-			/* If both were seen. */
+			/* A number only if both stamps were seen. */
 			v.kind = from == 0 || to < from ? QUERY_MISSING
 							: QUERY_NUMBER;
 			v.number = to - from;

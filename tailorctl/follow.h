@@ -1,7 +1,7 @@
 /* follow.h: the timeline stream in shared memory, for log and top.
  *
- * Read without the observer's help: a reader that is too slow is overtaken,
- * counts the lost events, and cannot delay the observer. */
+ * A reader cannot delay the observer: if it is too slow, events are overwritten
+ * before it reads them, and it counts them as lost. */
 #pragma once
 
 #include "tailorctl/options.h"
@@ -10,9 +10,9 @@
 
 /* Requests assembled from the proxy's events in the stream.
  *
- * Takes events in order and returns a request when its last event came.  A
- * request whose begin was not seen is returned with what is known.  Memory: a
- * table of fixed size; on a collision the older open request is dropped. */
+ * Takes events in order and returns a request at its last event.  If its begin
+ * was not seen, the missing fields are 0.  Memory: a table of fixed size; on a
+ * collision the older open request is dropped. */
 #define STREAM_REQUESTS_OPEN 4096 /* a power of two */
 #define SEEN_SERVERS 8
 #define STREAM_NAME 40
@@ -40,7 +40,7 @@ bool stream_requests_take(struct stream_requests *s,
 /* From first byte to last, ns; 0 if the beginning was not seen. */
 uint64_t stream_request_total_ns(const struct stream_request *r);
 
-/* A server's name, or its number, or "-"; out is returned. */
+/* Write a server's name, or its number, or "-"; returns out. */
 const char *stream_server_name(
     const struct stream_requests *s, int server, char out[STREAM_NAME]);
 
@@ -48,10 +48,10 @@ const char *stream_server_name(
 struct stream_request_query {
 	const struct stream_requests *table;
 	const struct stream_request *request;
-	char text[64]; /* of the latest value */
+	char text[64]; /* buffer for the latest value */
 };
 query_lookup stream_request_lookup; /* user: struct stream_request_query * */
-/* The names of its fields, NULL-terminated. */
+/* The fields of a request in a query, NULL-terminated. */
 extern const char *const stream_request_fields[];
 
 struct follow {
@@ -59,22 +59,23 @@ struct follow {
 	char *path;			   /* owned */
 	struct timeline_reader *reader;	   /* owned */
 	int64_t wall_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
-	uint64_t end;	 /* --dump: stop here */
+	uint64_t end;	 /* --dump: position to stop at */
 	uint64_t lost;
 	unsigned idle;
 };
 
 /* Find the stream and open it: at its end, or with --dump at its beginning.
- * Signals INT and TERM then end follow_next.  0, or -1 after a message. */
+ * After this, SIGINT and SIGTERM make follow_next return FOLLOW_END.  0, or -1
+ * after a message. */
 int follow_open(struct follow *f, const struct ctl_options *options);
 void follow_close(struct follow *f);
 
 enum follow_event {
 	FOLLOW_SLOT, /* *out is the next event */
-	FOLLOW_LOST, /* *lost were overwritten unread */
+	FOLLOW_LOST, /* *lost events were overwritten unread */
 	FOLLOW_IDLE, /* no new event for some milliseconds */
 	FOLLOW_END,  /* --dump is done, or a signal came */
-	FOLLOW_GONE, /* the tailor has stopped; printed */
+	FOLLOW_GONE, /* the tailor has stopped; a message was printed */
 };
 /* Take the next event of the stream; waits 10 ms at most. */
 enum follow_event
@@ -83,6 +84,6 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost);
 /* Get the servers' names from the running tailor, if there is one. */
 void follow_names(const struct ctl_options *options, struct stream_requests *s);
 
-/* "15:04:05.123456789" of a stamp; out is returned. */
+/* Write a stamp as "15:04:05.123456789"; returns out. */
 #define FOLLOW_CLOCK 32
 char *follow_clock(const struct follow *f, uint64_t ns, char out[FOLLOW_CLOCK]);

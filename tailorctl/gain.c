@@ -1,10 +1,10 @@
-/* gain.c: "tailorctl gain": what clients saw in watch mode, and what they would
- * have seen with Tailor acting.
+/* gain.c: "tailorctl gain": latencies of clients in watch mode, and estimated
+ * latencies with Tailor acting.
  *
- * Each request that met a pause was drawn several times, so a place in the
- * distribution has a fraction of a request above it.  The k-th slowest request
- * lies where about k are expected above; the interval, where a Poisson count of
- * that mean is with 2.5 % so low or so high. */
+ * Each request that met a pause was drawn several times, so the number of
+ * requests above a value is a fraction.  The k-th slowest request is estimated
+ * where about k are expected above; its interval, where a Poisson count with
+ * that mean is so low, or so high, with a probability of 2.5 %. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #define BLOCKS_MAX 96
 #define BUCKETS_MAX 320
 #define Z 1.96	 /* 95 % */
-#define LESS 0.9 /* part of what it was that counts as less */
+#define LESS 0.9 /* below this part of the old value: green */
 
 struct gain_counts {
 	double was[BUCKETS_MAX], would[BUCKETS_MAX];
@@ -25,8 +25,8 @@ struct gain_counts {
 
 struct gain_read {
 	unsigned blocks, buckets;
-	double draws; /* in would, for each request */
-	bool checked; /* health checks say how the other server fares */
+	double draws; /* of would, for each request */
+	bool checked; /* health checks measure the other server */
 	double edge_ns[BUCKETS_MAX];
 	struct gain_counts block[BLOCKS_MAX];
 	int64_t requests, met, again, failed, saved, unknown, full, full_once;
@@ -40,8 +40,8 @@ static const struct gain_row {
 } rows[] = {{"p50", 0.5}, {"p99", 0.99}, {"p99.9", 0.999}, {"slowest", 1}};
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* A quantile in each set-up, and an interval; high < 0: beyond all that was
- * drawn, so nothing is known of it. */
+/* A quantile in each mode, and an interval; high < 0: beyond all draws, so
+ * unknown. */
 struct quantile {
 	double was_ns, would_ns, low_ns, high_ns;
 };
@@ -113,7 +113,7 @@ read_gain(struct gain_read *g, const cJSON *tree)
 
 /* --- quantiles ------------------------------------------------------------ */
 
-/* Above which so many lie: the middle of that bucket. */
+/* Return the value that `above` requests exceed: the middle of its bucket. */
 static double
 value_at(
     const struct gain_read *g, const double *count, double above, double max)
@@ -131,8 +131,8 @@ value_at(
 	return 0;
 }
 
-/* How many are expected above the k-th largest, if it lies z standard
- * deviations low: Wilson and Hilferty's, 1931. */
+/* Return how many are expected above the k-th largest if it is z standard
+ * deviations low (Wilson and Hilferty, 1931). */
 static double
 expected_above(double k, double z)
 {
@@ -171,7 +171,7 @@ quantiles(const struct gain_read *g, struct quantile *out)
 	}
 	for (unsigned r = 0; r < ROWS; r++) {
 		out[r] = quantile_of(g, &all, rows[r].part);
-		/* The middle of a bucket is no gain. */
+		/* Without met requests, rounding to a bucket is no gain. */
 		if (g->met == 0)
 			out[r].would_ns = out[r].low_ns = out[r].high_ns =
 			    out[r].was_ns;
@@ -180,7 +180,7 @@ quantiles(const struct gain_read *g, struct quantile *out)
 
 /* --- showing -------------------------------------------------------------- */
 
-/* A line: what was, and what would have been, in green if that is less. */
+/* Print a line: the measured value and the estimate, in green if less. */
 static void
 show_row(const char *name, int64_t was_ns, int64_t would_ns)
 {

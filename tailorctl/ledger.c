@@ -4,14 +4,14 @@
 #include "tailorctl/options.h"
 #include "base/terminal.h"
 
-/* A line's title, in a column of its own. */
+/* Print a line's title in its column. */
 static void
 show_title(const char *title)
 {
 	plain_print_cell(title, 10, TERMINAL_BOLD);
 }
 
-/* "12 gc, 3 exit"; members that are zero are left out. */
+/* Print members as "12 gc, 3 exit", without those that are zero. */
 static void
 show_members(const char *title, const cJSON *object)
 {

@@ -46,7 +46,7 @@ show(const struct ctl_options *o, const char *url)
 	return fflush(stdout) == 0 ? STATUS_OK : STATUS_NO;
 }
 
-/* Write all of it, or as much as the browser takes in time. */
+/* Write n bytes, or as many as the browser takes in time. */
 static void
 write_out(int fd, const char *text, size_t n)
 {
@@ -60,7 +60,7 @@ write_out(int fd, const char *text, size_t n)
 	}
 }
 
-/* Read a request's head; false: it does not come, or is too long. */
+/* Read a request's head; false: timeout, or too long. */
 static bool
 read_head(int fd, char head[HEAD_BYTES])
 {
@@ -79,7 +79,7 @@ read_head(int fd, char head[HEAD_BYTES])
 	return true;
 }
 
-/* The target behind the token, terminated in place; NULL: not for us. */
+/* Return the target behind the token, terminated in place; NULL: not for us. */
 static const char *
 target_of(const struct relay *r, char *head)
 {
@@ -96,7 +96,7 @@ target_of(const struct relay *r, char *head)
 	return at;
 }
 
-/* A browser's connection, which brings one request: in a process of its own. */
+/* Serve a browser's connection, for one request; runs in a child process. */
 static void
 serve(const struct relay *r, int fd)
 {
@@ -122,7 +122,7 @@ serve(const struct relay *r, int fd)
 		write_out(fd, a.bytes, (size_t)(a.body - a.bytes) + a.length);
 }
 
-/* Wait for a browser. */
+/* Wait for a browser's connection and serve it. */
 static void
 relay_turn(const struct relay *r, unsigned *guests)
 {
@@ -168,7 +168,7 @@ relay_open(struct relay *r, in_port_t *port)
 	return 0;
 }
 
-/* The port of the admin listener if it is on TCP, else 0; -1 after a
+/* Return the port of the admin listener if it is on TCP, else 0; -1 after a
  * message. */
 static int
 admin_port(const struct ctl_options *options)

@@ -72,7 +72,7 @@ struct asked_event {
 	char text[64];
 };
 
-/* The value of an argument, as text where its name has texts. */
+/* Return the value of an argument, as text if its name has texts. */
 static struct query_value
 argument_value(const struct talechain_value *v, char text[64])
 {
@@ -128,7 +128,8 @@ is_of_events(const char *field)
 	return listed(event_fields, field) || is_argument(field);
 }
 
-/* A field that only requests have makes the query one about requests. */
+/* Lookup that finds the query's subject: requests, if it has a field that only
+ * requests have. */
 static struct query_value
 find_subject(const char *field, void *user)
 {

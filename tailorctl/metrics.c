@@ -1,4 +1,4 @@
-/* metrics.c: the metrics as Tailor prints them, and their rates.
+/* metrics.c: prints the metrics of Tailor, or their rates.
  *
  * --rates requests them periodically and subtracts; a counter that decreased
  * belongs to a new process, and its change is counted from zero. */
@@ -14,7 +14,7 @@
 #include "tailorctl/samples.h"
 #include "tailorctl/screen.h"
 
-#define FRAME_ROWS 3 /* a head, and below one line and a hint */
+#define FRAME_ROWS 3 /* a head above the table, a line and a hint below */
 
 /* One reading: the text and the time of the request. */
 struct metrics_reading {
@@ -22,7 +22,7 @@ struct metrics_reading {
 	struct instant at; /* not set: no reading yet */
 };
 
-/* The value of the same sample in an earlier reading, or 0. */
+/* Return the value of the same sample in an earlier reading, or 0. */
 static double
 value_in(const struct metrics_reading *in, const struct metric_sample *like)
 {
@@ -48,8 +48,8 @@ change_per_s(const struct metric_sample *s, const struct metrics_reading *now,
 	       (double)(gap_ns > 0 ? gap_ns : 1);
 }
 
-/* The next sample with the wanted name; of a table of rates those that are
- * zero, and parts of histograms, are left out. */
+/* Get the next sample with the wanted name; a table of rates skips rates of
+ * zero and parts of histograms. */
 static bool
 next_wanted(const char **at, const struct metrics_reading *now,
     const struct ctl_options *o, struct metric_sample *s)
@@ -107,7 +107,7 @@ print_json(const struct metrics_reading *now,
 	return plain_json_end(&j);
 }
 
-/* A wide terminal has room for more labels; a pipe for all. */
+/* Return the width of names: more on a wide terminal, no limit in a pipe. */
 static unsigned
 name_columns(void)
 {
@@ -187,7 +187,7 @@ command_metrics(const struct ctl_options *options)
 		if (admin_request_ok(
 			options, "GET", "/metrics", &now.response) < 0)
 			break;
-		/* --once: the second, which has rates. */
+		/* With --once print only the second reading, with rates. */
 		status = options->once && !last ? STATUS_OK
 						: print(&now, &before, options);
 		http_response_fini(&before.response);

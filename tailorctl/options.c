@@ -18,7 +18,7 @@ static const struct line_command commands[COMMAND_COUNT] = {
 #undef OPTIONS_X
 };
 
-/* A length of time: "90s", "10m", "2h", "1d". */
+/* Store a length of time: "90s", "10m", "2h", "1d". */
 static int
 set_since(void *to, const struct option_row *row, const char *text)
 {
@@ -44,7 +44,7 @@ set_ago(void *to, const struct option_row *row, const char *text)
 	return set_since(to, row, strcmp(text, "yesterday") == 0 ? "1d" : text);
 }
 
-/* The option's name is the form. */
+/* Store the option's name as the form. */
 static int
 set_form(void *to, const struct option_row *row, const char *text)
 {
@@ -148,7 +148,7 @@ static const struct line_instead insteads[] = {
     {"servers/--once", "it prints once"},
 };
 
-/* A word that a command does not take, but an option. */
+/* Explain a word that should be the argument of an option. */
 static bool
 explain(const struct line_command *command, const char *word, char *why)
 {
@@ -196,7 +196,7 @@ options_completion(const char *shell)
 	return line_completion(stdout, &line, shell);
 }
 
-/* The file's ending gives the form; to a terminal a page is no use. */
+/* Choose the form by the file's ending; refuse a page on a terminal. */
 static int
 choose_form(struct ctl_options *o, char why[LINE_WHY])
 {

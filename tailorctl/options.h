@@ -10,7 +10,7 @@ enum {
 	STATUS_USAGE = 2, /* the command line is wrong */
 };
 
-/* Commands: name, argument, its values (NULL: none), summary. */
+/* Commands: name, argument, the argument's values (NULL: none), summary. */
 #define COMMANDS(X)                                                          \
 	X(servers, "", NULL, "show the servers, their state and latencies")  \
 	X(requests, "", NULL, "show requests in flight, oldest first")       \
@@ -53,7 +53,7 @@ struct ctl_options {
 	enum ctl_command command;
 	const char *argument; /* borrowed from argv; NULL: not given */
 	const char *admin;    /* borrowed; NULL: see find_tailor */
-	const char *stream;   /* borrowed; NULL: ask the daemon */
+	const char *stream;   /* borrowed; NULL: as the daemon reports */
 	bool json;
 	bool once;
 	bool rates;
@@ -67,15 +67,15 @@ struct ctl_options {
 	const char *sort;	/* borrowed; NULL: by time */
 	const char *output;	/* borrowed; NULL: standard output */
 	const char *percentile; /* borrowed; NULL: 99 */
-	const char *route;	/* borrowed; NULL: those with most requests */
-	const char *without;	/* borrowed; codes with commas; NULL */
-	const char *file;	/* borrowed; NULL: of the running tailor */
+	const char *route;	/* borrowed; NULL: the busiest ones */
+	const char *without;	/* borrowed; codes with commas; or NULL */
+	const char *file;	/* borrowed; NULL: ask the running tailor */
 	bool impact, accounts;
 	int64_t against_ns; /* 0: not compared */
 	int64_t until_ns;   /* 0: until now */
 	const char *format; /* static: "html", ...; NULL: text or JSON */
 	int64_t since_ns;   /* 0: any time */
-	int64_t count;	    /* slow: how many; log: 0 = no end */
+	int64_t count;	    /* most rows of slow; of log, 0: no limit */
 	int64_t interval_ns;
 	int64_t timeout_ns;
 };
@@ -87,26 +87,26 @@ int options_parse(struct ctl_options *out, int argc, char **argv);
 /* Print the completion script for that shell; false: there is none. */
 bool options_completion(const char *shell);
 
-/* Each runs one command and returns its exit status; output goes to standard
- * output, errors to standard error, and both keep within 80 columns. */
+/* Run one command and return its exit status.  Output goes to standard output,
+ * errors to standard error, both within 80 columns. */
 #define COMMANDS_X(name, argument, values, summary) \
 	int command_##name(const struct ctl_options *options);
 COMMANDS(COMMANDS_X)
 #undef COMMANDS_X
 
-/* Print the words that the running tailor knows for "@WHAT" (completion.c).
- *   selected  of --admin, or NULL */
+/* Print the words that the running tailor has for "@WHAT" (completion.c).
+ *   selected  the argument of --admin, or NULL */
 void
 completion_words(const char *what, const char *selected, const char *typed);
 
 /* "ready SERVER": return a drained server to service, and wait for it. */
 int action_return(const struct ctl_options *options);
 
-/* reports.c: what a drain or restart waits for: "3 requests, 1 WebSocket, cut
- * in 48s; oldest 12s: GET /x", without control characters and cut to fit a
- * line; "" if it waits for nothing.
- *   waits  the object of /servers, or NULL
- * As plain_cell() returns it, less than WAITS_BYTES long. */
+/* reports.c: describe what a drain or restart waits for: "3 requests, 1
+ * WebSocket, cut in 48s; oldest 12s: GET /x", without control characters and
+ * cut to fit a line; "" if it waits for nothing.
+ *   waits  the object "waits" of /servers, or NULL
+ * The result is static, as plain_cell()'s, and shorter than WAITS_BYTES. */
 #define WAITS_BYTES 260
 struct cJSON;
 const char *waits_text(const struct cJSON *waits);

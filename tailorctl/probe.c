@@ -73,7 +73,7 @@ write_finding(struct json *j, unsigned i, const struct probe_finding *f)
 	json_object_end(j);
 }
 
-/* Events of the kernel: as text, or into an open JSON object. */
+/* Show the kernel's events: as text, or in the open JSON object j. */
 static void
 show_kernel(struct json *j)
 {

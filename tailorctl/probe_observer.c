@@ -1,9 +1,9 @@
-/* probe_observer.c: what an observer costs on this machine, and whom.
+/* probe_observer.c: the cost of an observer on this machine.
  *
- * One in this process without servers, placed and polling as planned for this
- * machine; not beside that of a running tailor, which would lose its CPU for
- * that time (`metrics --rates tailor_profiler` has its cost).  Periods are
- * counted in powers of two, so a quantile is reported as an upper bound.
+ * Runs an observer without servers in this process, placed and polling as
+ * planned for this machine.  Does not run if a tailor runs, as its observer
+ * would lose its CPU (`metrics --rates tailor_profiler` has its cost).  Periods
+ * are counted in powers of two, so a quantile is reported as an upper bound.
  *
  * What a spinning thread takes from the SMT sibling depends on the core and on
  * the load there, so it is not estimated: the result is "none", or the command
@@ -40,8 +40,8 @@ static const struct {
     {"p99.9", "period_p999_under_ns", .999}};
 #define QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
 
-/* Run an observer for a second, and longer until one of its sweeps was timed,
- * as some are.  0 or a negative errno. */
+/* Run an observer for a second, or longer until a sweep was timed, as only some
+ * sweeps are.  0 or a negative errno. */
 static int
 measure(struct measured *m, const struct profiler_options *options)
 {
@@ -69,7 +69,7 @@ free_timeline:
 	return err;
 }
 
-/* The bound that this share of periods is under, ns; 0 without periods. */
+/* Return an upper bound of a quantile of the periods, ns; 0: no periods. */
 static double
 period_under(const struct measured *m, double part)
 {
@@ -86,7 +86,7 @@ period_under(const struct measured *m, double part)
 	return 0;
 }
 
-/* Mean cycles of a sweep for a part of it. */
+/* Return the mean cycles of a part of a sweep. */
 static double
 cycles_of(const struct measured *m, unsigned part)
 {

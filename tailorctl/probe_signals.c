@@ -1,4 +1,4 @@
-/* probe_signals.c: what each signal needs, tried. */
+/* probe_signals.c: tries what each signal needs. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -60,7 +60,7 @@ probe_scheduler(struct probe_finding *f)
 		return;
 	}
 	new = old;
-	new.runtime_ns = 100000; /* the smallest there is */
+	new.runtime_ns = 100000; /* the smallest slice */
 	if (scheduling_set(new) == 0) {
 		scheduling_read(&seen);
 		scheduling_set(old);
@@ -166,7 +166,7 @@ count_pages(const char *directory, unsigned *all, unsigned *readable)
 	closedir(d);
 }
 
-/* Processes called java; a JVM may have another name. */
+/* Count processes named java; a JVM may have another name. */
 static unsigned
 count_java(void)
 {

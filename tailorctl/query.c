@@ -1,5 +1,5 @@
-/* query.c: recursive descent that evaluates as it parses, so that there is no
- * tree; everything is bounded. */
+/* query.c: a recursive-descent parser that evaluates as it parses, without a
+ * tree.  Depth and sizes are bounded. */
 #include "tailorctl/query.h"
 
 #include <ctype.h>
@@ -79,7 +79,7 @@ word_length(const char *at)
 	return n;
 }
 
-/* Take a keyword if it is there. */
+/* Take a keyword; false: it is not next. */
 static bool
 take_word(struct parser *p, const char *word)
 {
@@ -92,7 +92,7 @@ take_word(struct parser *p, const char *word)
 	return true;
 }
 
-/* The word at this place, for a message. */
+/* Copy the next word, for a message. */
 static const char *
 here(const struct parser *p, char out[32])
 {
@@ -103,14 +103,14 @@ here(const struct parser *p, char out[32])
 	if (n == 0)
 		n = 1;
 	snprintf(out, 32, "\"%.*s\"", (int)(n < 24 ? n : 24), p->at);
-	/* Bytes from outside, into a terminal. */
+	/* The query may come from outside: no control characters. */
 	for (char *c = out; *c != '\0'; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
 	return out;
 }
 
-/* The comparison at this place; ALONE: none; or -EINVAL. */
+/* Take a comparison operator; ALONE: none is next; or -EINVAL. */
 static int
 take_operator(struct parser *p)
 {
@@ -130,7 +130,7 @@ take_operator(struct parser *p)
 	return ALONE;
 }
 
-/* "0.5ms" or "64k" as a number; false if it is none. */
+/* Parse "0.5ms" or "64k" as a number; false if word is none. */
 static bool
 number_of(const char *word, size_t length, uint64_t *out)
 {
@@ -208,7 +208,7 @@ judge(const struct query_value *v, enum query_operator kind,
 	       (order != 0 && kind == UNEQUAL);
 }
 
-/* FIELD [ comparison ] */
+/* Match FIELD [ comparison ]. */
 static int
 match_comparison(struct parser *p)
 {

@@ -30,8 +30,8 @@ struct query_error {
 	char text[160];
 };
 
-/* The value of a field: a number, a text, or nothing; or there is no such
- * field, and text says what has none. */
+/* The value of a field: a number, a text, or missing.  QUERY_UNKNOWN: no such
+ * field exists; text names what lacks the field, for the error. */
 struct query_value {
 	enum query_kind {
 		QUERY_MISSING,
@@ -46,8 +46,8 @@ struct query_value {
 /* Look up a field of the event or request. */
 typedef struct query_value query_lookup(const char *field, void *user);
 
-/* Parse the query, and evaluate it on the way: it looks up each of its fields.
- * 1: the event or request matches; 0: it does not; -EINVAL with *error filled
- * in.  Time linear in the query's length. */
+/* Parse a query and evaluate it in one pass, calling lookup for each field in
+ * it.  Returns 1 if the event or request matches, 0 if not, or -EINVAL with
+ * *error filled in.  Time linear in the query's length. */
 int query_match(const char *text, query_lookup *lookup, void *user,
     struct query_error *error);

@@ -16,9 +16,9 @@
 #include "tailorctl/options.h"
 
 #define INDENT 4
-#define SLOWEST_NS (600 * NS_PER_S) /* "now", of why without an id */
+#define SLOWEST_NS (600 * NS_PER_S) /* period of "why" without an id */
 
-/* A latency; 0, of a server without requests, becomes -1. */
+/* Return a latency; -1 for 0, which a server without requests has. */
 static int64_t
 latency_ns(const cJSON *server, const char *key)
 {
@@ -27,7 +27,7 @@ latency_ns(const cJSON *server, const char *key)
 	return ns > 0 ? ns : -1;
 }
 
-/* A text, or that one if there is none. */
+/* Return a text, or missing if there is none. */
 static const char *
 text_of(const cJSON *object, const char *key, const char *missing)
 {
@@ -36,7 +36,7 @@ text_of(const cJSON *object, const char *key, const char *missing)
 	return text != NULL ? text : missing;
 }
 
-/* "gc,exit", or "-" when the list is empty. */
+/* Write a list as "gc,exit", or "-" if it is empty. */
 static void
 join(const cJSON *list, char *out, size_t size)
 {
@@ -55,7 +55,8 @@ join(const cJSON *list, char *out, size_t size)
 		text_append(out, size, "-");
 }
 
-/* Ready is good, down is bad, what lies between will pass. */
+/* Return the colour of a state: ready is good, down is bad, others are
+ * temporary. */
 static enum terminal_colour
 state_colour(const char *state)
 {
@@ -64,8 +65,8 @@ state_colour(const char *state)
 	return strcmp(state, "down") == 0 ? TERMINAL_RED : TERMINAL_YELLOW;
 }
 
-/* A server's phase, how full its heap is and when the next swap is due; or what
- * steering lacks. */
+/* Print a server's phase, how full its heap is and when the next swap is due;
+ * or what steering lacks. */
 static void
 show_steering(const cJSON *steer)
 {
@@ -90,7 +91,7 @@ show_steering(const cJSON *steer)
 	    INDENT, "steered: %.20s%s", text_of(steer, "phase", "-"), text);
 }
 
-/* "hsperfdata of OpenJDK 17": not the source twice. */
+/* Print the source, "hsperfdata of OpenJDK 17", without naming it twice. */
 static void
 show_source(const cJSON *s)
 {
@@ -105,7 +106,7 @@ show_source(const cJSON *s)
 	plain_print(INDENT, "pauses: %.20s%s%.400s", source, between, detail);
 }
 
-/* Lines below a server's: what it is, and how its pauses are seen. */
+/* Print further lines of a server: its process, and how its pauses are seen. */
 static void
 show_server_details(const cJSON *s)
 {
@@ -143,7 +144,7 @@ show_server_details(const cJSON *s)
 		printf("    waits for %s\n", waits);
 }
 
-/* The widths of names and hazards; the other columns need no more. */
+/* Return the width of names and hazards; other columns are fixed. */
 static unsigned
 name_columns(void)
 {
@@ -231,7 +232,7 @@ command_requests(const struct ctl_options *options)
 	return admin_report(options, "GET", target, show_requests);
 }
 
-/* "10:15:03" of today, "11-20 10:15" of another day. */
+/* Write a time as "10:15:03" if today, else as "11-20 10:15". */
 static const char *
 short_time(const cJSON *one, char out[32])
 {
@@ -251,7 +252,7 @@ short_time(const cJSON *one, char out[32])
 	return out;
 }
 
-/* Why a request is in the list: "slower than the target (now 20.0ms)". */
+/* Print why a request is in the list: "slower than the target (now 20.0ms)". */
 static void
 show_reason(const cJSON *one, int64_t target_ns)
 {
@@ -278,7 +279,7 @@ show_reason(const cJSON *one, int64_t target_ns)
 	plain_wrap(stdout, text, 12);
 }
 
-/* Observed or not. */
+/* Return the colour of a cause: dim if unknown. */
 static enum terminal_colour
 cause_colour(const char *cause)
 {
@@ -325,7 +326,7 @@ show_left_out(const cJSON *tree)
 		    left, field_number(tree, "slow_requests", 0));
 }
 
-/* Of "slow": only some of those kept were asked for. */
+/* True if options of "slow" select only some of the kept requests. */
 static bool slow_chosen;
 
 static void
@@ -385,8 +386,8 @@ print_value(const cJSON *item, unsigned indent)
 	free(printed);
 }
 
-/* Members as "name: value" lines, inner ones indented; those of an object in a
- * list begin with a dash. */
+/* Print members as "name: value" lines, inner ones indented; an object in a
+ * list begins with a dash. */
 static void
 show_members(const cJSON *tree, int indent, bool listed)
 {
@@ -442,8 +443,9 @@ save(const struct http_response *a, const char *path)
 	return ok ? 0 : -1;
 }
 
-/* The id of the slowest kept request that finished within a time (0: any), a
- * string that the caller frees; NULL: there is none.  False: no response. */
+/* Get the id of the slowest kept request that finished within since_ns (0: any
+ * time), a string that the caller frees, or NULL: there is none.  False: no
+ * response. */
 static bool
 slowest_of(const struct ctl_options *options, int64_t since_ns, char **id)
 {
@@ -464,8 +466,8 @@ slowest_of(const struct ctl_options *options, int64_t since_ns, char **id)
 	return true;
 }
 
-/* Which request is explained if the command names none; the caller frees it,
- * NULL after a message. */
+/* Return the id of the request to explain if the command names none; the caller
+ * frees it.  NULL after a message. */
 static char *
 slowest(const struct ctl_options *options)
 {

@@ -5,7 +5,7 @@
 
 #define NUMBER_MAX 40
 
-/* Length of "name" or "name{labels}", 0 if the line is not one. */
+/* Return the length of "name" or "name{labels}"; 0: line does not begin so. */
 static size_t
 name_length(const char *line, size_t length)
 {
@@ -26,7 +26,7 @@ name_length(const char *line, size_t length)
 	return 0;
 }
 
-/* One line without its end. */
+/* Parse a line without its newline; false: not a sample. */
 static bool
 parse(const char *line, size_t length, struct metric_sample *out)
 {

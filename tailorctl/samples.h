@@ -13,9 +13,9 @@ struct metric_sample {
 	double value;
 };
 
-/* The next sample from *at on; *at moves after it.  False at the end.  Lines
- * may end in LF or CRLF, labels may contain any quoted text. */
+/* Read the next sample from *at on, and move *at behind it.  False at the end.
+ * Lines may end in LF or CRLF, labels may contain any quoted text. */
 bool samples_next(const char **at, const char *end, struct metric_sample *out);
 
-/* True if a sample is a part of a histogram: _bucket, _sum or _count. */
+/* True if a sample is part of a histogram: _bucket, _sum or _count. */
 bool sample_is_part(const struct metric_sample *s);

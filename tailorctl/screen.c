@@ -13,13 +13,13 @@
 #include "base/instant.h"
 #include "base/terminal.h"
 
-#define ROWS 24 /* of a terminal that does not say */
+#define ROWS 24 /* if the terminal's size is not known */
 
 static struct {
-	bool live, keys; /* drawn on a terminal; its keys are read */
+	bool live, keys; /* output is a terminal; keys are read */
 	bool paused;
 	const char *hint;      /* static */
-	struct termios before; /* as it was; written before handlers exist */
+	struct termios before; /* saved before handlers are installed */
 } screen;
 
 /* Also called by signal handlers. */
@@ -31,7 +31,7 @@ restore(void)
 	if (screen.keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &screen.before);
 	if (write(STDOUT_FILENO, show_cursor, sizeof(show_cursor) - 1) < 0)
-		return; /* it is gone, and so is what it shows */
+		return; /* the terminal is gone */
 }
 
 static void
@@ -49,7 +49,7 @@ enter(void)
 		return;
 }
 
-/* Ends this process, or stops it until it is continued, as without us. */
+/* Restore the terminal, then let the signal end or stop the process. */
 static void
 on_signal(int number)
 {
@@ -78,7 +78,7 @@ screen_open(const struct ctl_options *o)
 	if (o->once || o->dump || o->json || !isatty(STDOUT_FILENO))
 		return;
 	screen.live = true;
-	/* In the background the terminal's keys are another program's. */
+	/* In the background, keys go to another program. */
 	screen.keys = tcgetpgrp(STDIN_FILENO) == getpgrp() &&
 		      tcgetattr(STDIN_FILENO, &screen.before) == 0;
 	atexit(restore);
@@ -127,7 +127,7 @@ screen_hint(const char *keys)
 	print_hint();
 }
 
-/* A key, 0 if none came in time. */
+/* Return a key, or 0 if none was pressed in time. */
 static int
 read_key(int64_t ns)
 {

@@ -1,5 +1,5 @@
-/* top.c: what costs most time: causes and paths of slow requests, and latencies
- * of all (from the daemon), CPUs and wakers (counted in the stream).
+/* top.c: shows what costs most time: causes and paths of slow requests and
+ * latencies of all (from the daemon); CPUs and wakers (from the stream).
  *
  *	cause   time lost to each cause, of the slow requests kept
  *	path    time that slow requests of each path took
@@ -41,14 +41,14 @@ struct overview_counts {
 	int64_t bucket[BUCKETS_MAX];
 };
 
-/* The last slices of the list, as far as they are recent. */
+/* Add up the last slices of the list, if they are recent. */
 static void
 count(struct overview_counts *c, const cJSON *tree)
 {
 	const cJSON *slices = field_list(tree, "slices"), *one;
 	int64_t slice_ns = field_number(tree, "slice_ns", 10 * NS_PER_S);
 	int64_t uptime_ns = field_number(tree, "uptime_ns", 0);
-	int64_t now_ns = 0; /* how much of the present one has passed */
+	int64_t now_ns = 0; /* time since the present slice began */
 
 	cJSON_ArrayForEach(one, slices)
 	{
@@ -73,7 +73,7 @@ count(struct overview_counts *c, const cJSON *tree)
 		c->over_ns = uptime_ns;
 }
 
-/* The edge that this part of the requests is under. */
+/* Return the bucket edge below which this part of the requests is. */
 static int64_t
 under(const struct overview_counts *c, const cJSON *tree, double part)
 {

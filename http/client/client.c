@@ -1,4 +1,4 @@
-/* client.c: sockets wait in await(), which alone knows the deadline. */
+/* client.c: all waiting for a socket is in await(). */
 #include "http/client/client.h"
 
 #include <errno.h>
@@ -30,7 +30,8 @@ await(int fd, short events, struct instant deadline)
 	}
 }
 
-/* After a call that failed: 0 to try it again, or a negative errno. */
+/* After a failed call, wait if needed.  0: try the call again; or a negative
+ * errno. */
 static int
 retry(int fd, short events, struct instant deadline)
 {

@@ -1,9 +1,9 @@
-/* client.h: one HTTP request and its response, for tools that wait.
+/* client.h: one HTTP request and its response, for tools that may block.
  *
- * A connection for each, TCP or Unix, and a deadline for all of it.  Speaks
- * HTTP/1.0, so that a response has no chunks and no interim response before
- * it.  The server is not trusted: what the gate (http.h) refuses, or is too
- * large, is refused.  Any thread. */
+ * Each exchange has its own connection, TCP or Unix, and one deadline.  The
+ * request is HTTP/1.0, so the response has no chunks and no interim response
+ * before it.  The server is not trusted: a response that the gate (http.h)
+ * refuses, or that is too large, is refused.  Any thread. */
 #pragma once
 
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct http_request {
 
 struct http_response {
 	unsigned status;  /* 100 .. 599 */
-	const char *body; /* in bytes */
+	const char *body; /* points into bytes */
 	size_t length;
 	char *bytes; /* owned: all bytes received */
 };
@@ -44,7 +44,7 @@ void http_response_fini(struct http_response *r);
 /* Parse the bytes received so far; a pure function over memory.
  *   ended  the server closed: no more bytes will come
  * Returns 1 if the response is complete, 0 if more bytes are needed, or
- * -EPROTO with *why set.  Without Content-Length the body goes to the end;
- * with it, a shorter body is refused and a longer one is cut. */
+ * -EPROTO with *why set.  Without Content-Length the body ends with the
+ * connection; with it, a shorter body is refused and a longer one is cut. */
 int http_response_parse(const char *bytes, size_t length, bool ended,
     struct http_response *out, const char **why);

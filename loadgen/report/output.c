@@ -48,7 +48,7 @@ output_open(struct report_output *o, const char *path, const char *dir,
 static void
 begin(struct report_output *o)
 {
-	/* Only a file can be cut, and only a file needs it. */
+	/* Truncating fails on other things than files, which do not need it. */
 	if (!o->written && o->file != NULL && o->file != stdout) {
 		int err = ftruncate(fileno(o->file), 0);
 		(void)err;

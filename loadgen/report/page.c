@@ -2,8 +2,8 @@
  *
  * The generator's verdict and the figures come first, then the pictures.
  * One file: static SVG, a style sheet, no script; a content security policy
- * forbids everything else.  Timelines of slow requests are linked; they lie
- * beside it. */
+ * forbids everything else.  Links lead to the timelines of slow requests, in
+ * files beside the page. */
 #include "loadgen/report/report.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ put_cell_text(FILE *out, const char *text)
 	fputs("</td>", out);
 }
 
-/* A statistic of a distribution, if it has samples. */
+/* Write a statistic of a distribution, if that has samples. */
 static void
 put_cell_of(FILE *out, const struct latency_summary *d, int64_t ns)
 {

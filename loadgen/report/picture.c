@@ -1,5 +1,5 @@
-/* picture.c: a dot is drawn once for each place, so that the size of a picture
- * does not grow with the number of requests. */
+/* picture.c: the pictures of requests.  Dots at the same place are drawn once,
+ * so that a picture does not grow with the number of requests. */
 #include "loadgen/report/report.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ log_axis(int64_t low_ns, int64_t high_ns, const char *label)
 	return (struct plot_axis){PLOT_LOG, low * 0.85, high * 1.15, label};
 }
 
-/* Dots for what succeeded, short strokes at the top for what failed. */
+/* Draw successes as dots, failures as short strokes at the top. */
 static void
 draw_dots(const struct plot *plot, const struct points *points,
     unsigned iteration, int64_t zero_ns, unsigned char *seen)
@@ -105,7 +105,7 @@ draw_dots(const struct plot *plot, const struct points *points,
 	fputs("\"/>\n", out);
 }
 
-/* A slow request, whose finding there may be. */
+/* Draw a slow request; f: its finding, or NULL. */
 static void
 draw_slow_one(const struct plot *plot, const struct slow *slow,
     const struct finding *f, double x)
@@ -204,7 +204,7 @@ picture_tail(FILE *out, const struct summary *s)
 	    plot_x(&plot, ms_of(sorted[0])), PLOT_BOTTOM);
 	for (size_t i = 0; i < n; i++) {
 		double x = plot_x(&plot, ms_of(sorted[i]));
-		/* Steps narrower than can be seen are one; the tail is not. */
+		/* Merge steps too narrow to be seen, except in the tail. */
 		if (x - last_x < 0.25 && i + 100 < n)
 			continue;
 		last_x = x;

@@ -1,7 +1,7 @@
-/* report.h: what is known of a run, and the forms in which it is reported.
+/* report.h: the results of a run, and the forms in which they are reported.
  *
- * Owns struct report, the files it goes to, report.html and the progress line.
- * experiment.c fills it in and writes it.
+ * Owns struct report, the output files, report.html and the progress line.
+ * experiment.c fills in a report and writes it.
  *
  *   text     a table for a person
  *   JSON     tailor.load.run/1: all of it, for a program
@@ -17,33 +17,32 @@
 #include "loadgen/stats/environment.h"
 #include "loadgen/stats/findings.h"
 
-/* A result's file.
- *
- * It is opened before the run, so that a missing directory is reported at once,
- * and truncated when the first result is written. */
+/* An output file.  It is opened before the run, so that a missing directory is
+ * reported at once, and truncated when the first result is written. */
 struct report_output {
-	FILE *file;	 /* owned, or NULL: not wanted; stdout is not closed */
-	bool made;	 /* there was no such file */
-	bool written;	 /* anything */
-	char path[4096]; /* of the file, also if it could not be opened */
+	FILE *file;	 /* owned; NULL: no output; stdout is not closed */
+	bool made;	 /* true if the file is new */
+	bool written;	 /* true if something was written */
+	char path[4096]; /* set even if the file could not be opened */
 };
 
-/* Open path ("-": stdout), or if it is NULL dir/name; nothing if dir is, too.
- * Returns 0 or a negative errno. */
+/* Open path ("-": stdout), or if path is NULL dir/name; if dir is also NULL,
+ * open nothing.  Returns 0 or a negative errno. */
 int output_open(struct report_output *o, const char *path, const char *dir,
     const char *name);
 
-/* True if the output has a file, or stdout. */
+/* True if the output goes to a file or stdout. */
 static inline bool
 output_is_wanted(const struct report_output *o)
 {
 	return o->file != NULL;
 }
 
-/* Write a finished document and a newline.  0 or -ENOMEM; j is empty then. */
+/* Write a finished document and a newline; j is empty afterwards.  0 or
+ * -ENOMEM. */
 int output_json(struct report_output *o, struct json *j);
 
-/* Flush and close.  Returns 0, or -EIO if anything was lost. */
+/* Flush and close.  Returns 0, or -EIO if output was lost. */
 int output_close(struct report_output *o);
 
 /* Close without a result, if still open.  A file to which nothing was written
@@ -55,7 +54,7 @@ struct output_options {
 	const char *out_dir;
 	const char *json_path;
 	const char *ndjson_path;
-	bool on_stdout; /* one of these is "-" */
+	bool on_stdout; /* one of the paths is "-" */
 	bool quiet;
 };
 
@@ -84,36 +83,38 @@ struct report {
 	struct environment environment;
 	cpu_set_t sender_cpus; /* empty: not pinned */
 	int64_t started_ns;    /* wall clock */
-	struct instant epoch;  /* the same moment */
+	struct instant epoch;  /* the same moment as started_ns */
 	bool interrupted;
-	struct points points; /* with out_dir */
+	struct points points; /* only with out_dir */
 	struct report_output json;
 	struct report_output requests;
 };
 
-/* The table and what follows it, in colours if out shows them. */
+/* Print the report for a person: the table and the notes below it, in colours
+ * if out shows them. */
 void report_text(FILE *out, struct report *r);
 
-/* All of run.json. */
+/* Write the document run.json. */
 void report_json(struct report *r, struct json *j);
 
-/* Write r->iteration's requests, if wanted, and keep their points, if there
- * will be a page.  0 or -ENOMEM. */
+/* Write the requests of r->iteration, if there is such an output, and keep
+ * their points, if there will be a page.  0 or -ENOMEM. */
 int report_requests(struct report *r);
 
-/* Draw every request, or those of an iteration (0: all): when it was due, how
- * long it took.  Slow requests with a timeline are links.  A picture without
- * anything to show is a sentence that says so (HTML).  Returns 0 or -ENOMEM. */
+/* Draw the requests of an iteration (0: of all) as points: due time, latency.
+ * Slow requests with a timeline are links.  If there is nothing to draw, a
+ * sentence (HTML) says so.  Returns 0 or -ENOMEM. */
 int picture_scatter(FILE *out, const struct report *r, unsigned iteration);
 
-/* Draw the distribution, on an axis that shows the tail; the same. */
+/* Draw the distribution of latency, on an axis that stretches the tail.
+ * Otherwise as picture_scatter(). */
 void picture_tail(FILE *out, const struct summary *s);
 
 /* Write the page of a finished report.  Returns 0, or -EIO or -ENOMEM. */
 int page_write(FILE *out, struct report *r);
 
-/* Rewrite the line on stderr.  Not the sender thread. */
+/* Rewrite the progress line on stderr.  Not the sender thread. */
 void progress_show(const struct iteration *it, uint64_t iterations);
 
-/* Remove the line. */
+/* Remove the progress line. */
 void progress_clear(void);

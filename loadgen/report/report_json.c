@@ -21,7 +21,7 @@ put_header(struct json *j, const struct report *r)
 	json_key_string(j, "started", text_wall(text, r->started_ns));
 	json_key_object(j, "clock");
 	json_key_string(j, "source", "CLOCK_MONOTONIC");
-	/* As text: readers that keep numbers as doubles would round it. */
+	/* As text, because readers that use doubles would round a number. */
 	snprintf(text, sizeof(text), "%" PRIu64, r->epoch.ns);
 	json_key_string(j, "epoch_ns", text);
 	json_key_string(
@@ -359,7 +359,7 @@ put_summary(struct json *j, struct report *r)
 	json_object_end(j);
 }
 
-/* The grade of each figure, and the reason where it is not good. */
+/* Write the trust in each figure, and the reason if it is not good. */
 static void
 put_figures(
     struct json *j, const struct verdict *v, const struct percentiles *p)
@@ -417,7 +417,7 @@ put_generator(struct json *j, const struct report *r)
 	json_object_end(j);
 }
 
-/* The key says the unit of the value. */
+/* Return the key of an actual value, which contains the unit. */
 static const char *
 actual_key(enum expectation_statistic statistic)
 {

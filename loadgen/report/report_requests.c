@@ -1,9 +1,9 @@
 /* report_requests.c: measured requests, as lines of JSON.
  *
- * Instants are ns after the run's epoch (run.json has it), durations ns.
+ * Instants are ns after the run's epoch (in run.json), durations ns.
  * lat = last - sched = lag + svc; least is explained at samples_bound().  A
- * failed request has "err", and none of these: percentiles of lat are those
- * that tailor-load reports.  What is not known is left out. */
+ * failed request has "err" and no lat, so that percentiles of lat equal those
+ * that tailor-load reports.  Unknown values are left out. */
 #include "loadgen/report/report.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ put_instant(
 	put_number(j, key, instant_since(at, epoch), instant_is_set(at));
 }
 
-/* Measured request number at + 1 of r->iteration. */
+/* Write measured request number at + 1 of r->iteration. */
 static void
 put_request(struct json *j, const struct report *r, size_t at, bool listed)
 {
@@ -87,7 +87,7 @@ is_listed(const struct slow_list *l, size_t number)
 	return false;
 }
 
-/* Room for n more points. */
+/* Make room for n more points. */
 static int
 reserve(struct points *p, size_t n)
 {

@@ -38,7 +38,7 @@ format_at(const struct latency_summary *d, int64_t ns, char *out)
 	return quantity_format_ns(ns, out);
 }
 
-/* "743rd", "811th" */
+/* Return the ending of an ordinal: "743rd", "811th". */
 static const char *
 ordinal_ending(size_t n)
 {
@@ -167,7 +167,7 @@ print_medians(const struct printer *p)
 	    p, "gap at p99", summary_gap_at_p99(s), "client's minus server's");
 }
 
-/* One pooled percentile, with its interval if there are enough samples. */
+/* Print a pooled percentile, with its interval if there are enough samples. */
 static void
 print_pooled_percentile(const struct printer *p, unsigned i)
 {
@@ -206,7 +206,7 @@ print_pooled(const struct printer *p)
 	    p->out, "  %-8s %8s\n", "max", quantity_format_ns(d->max_ns, t));
 }
 
-/* ", reset ECONNRESET x 2, reset x 1": the errnos first. */
+/* Print ", reset ECONNRESET x 2, reset x 1": failures with an errno first. */
 static void
 print_error_kind(const struct printer *p, enum outcome kind, const char *before)
 {
@@ -225,7 +225,7 @@ print_error_kind(const struct printer *p, enum outcome kind, const char *before)
 		fprintf(p->out, "%s%s x %zu", before, outcome_name(kind), left);
 }
 
-/* Statuses that were not expected one by one, the other kinds by name. */
+/* Print each unexpected status, and the other kinds of failure by name. */
 static void
 print_error_kinds(const struct printer *p)
 {
@@ -274,7 +274,7 @@ print_errors(const struct printer *p)
 		    "p99 is a failed request\n");
 }
 
-/* Each percentile, and the max, by how far it can be trusted. */
+/* Print the percentiles and the max, grouped by trust. */
 static void
 print_figures(const struct printer *p)
 {
@@ -374,7 +374,7 @@ print_connections(const struct printer *p)
 		    unsolicited);
 }
 
-/* An expectation's actual value in its own unit. */
+/* Format an expectation's actual value, with its unit. */
 static void
 format_actual(
     const struct expectation *x, double actual, char *out, size_t size)
@@ -459,7 +459,7 @@ print_causes(FILE *out, const struct report *r)
 		    f->why);
 }
 
-/* The slowest of all: in words, and where to look. */
+/* Print the explanation of the slowest request, and where its timeline is. */
 static void
 print_worst(FILE *out, const struct report *r)
 {
@@ -525,7 +525,7 @@ report_text(FILE *out, struct report *r)
 
 /* --- progress ------------------------------------------------------------- */
 
-/* " p99 so far 9.4ms", from what the sender has published. */
+/* Write " p99 so far 9.4ms", from the sender's progress. */
 static void
 format_p99(const struct progress *p, char *out, size_t size)
 {

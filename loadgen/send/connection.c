@@ -79,7 +79,7 @@ pool_close(struct load_pool *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* Begin to open a closed connection; it becomes the given state. */
+/* Begin to open a closed connection, and put it into the given state. */
 static int
 connection_open(struct load_pool *p, struct load_connection *c,
     enum load_connection_state state)
@@ -92,7 +92,7 @@ connection_open(struct load_pool *p, struct load_connection *c,
 
 	if (fd < 0)
 		return -errno;
-	/* Not for Unix sockets, on which it fails: no harm. */
+	/* Fails on Unix sockets, which do not need it. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect(fd, (const struct sockaddr *)&p->target->address,
 		p->target->address_length) < 0 &&
@@ -212,7 +212,7 @@ void
 connection_close(struct load_pool *p, struct load_connection *c)
 {
 	assert(c->state != CONNECTION_CLOSED);
-	close(c->fd); /* takes it out of epoll, too */
+	close(c->fd); /* also removes it from epoll */
 	c->fd = -1;
 	connection_move(p, c, CONNECTION_CLOSED);
 }
@@ -227,8 +227,8 @@ connection_want_write(struct load_pool *p, struct load_connection *c, bool want)
 		return;
 	c->wants_write = want;
 	int err = epoll_ctl(p->epoll_fd, EPOLL_CTL_MOD, c->fd, &event);
-	/* The socket is registered, and a change of its events takes no
-	 * memory. */
+	/* Cannot fail: the socket is registered, and changing its events needs
+	 * no memory. */
 	assert(err == 0);
 	(void)err;
 }

@@ -1,4 +1,4 @@
-/* host.h: what to know about the machine a run was made on. */
+/* host.h: facts about the machine of a run. */
 #pragma once
 
 #include <sched.h>
@@ -12,17 +12,18 @@ struct host {
 	double load;	   /* 1-minute average; < 0: unknown */
 };
 
-/* Read it; cpu is the sender's, or -1.  Never fails. */
+/* Fill in *h; cpu is the sender's, or -1.  Never fails. */
 void host_read(struct host *h, int cpu);
 
-/* Give the calling thread these CPUs (none: leave it), exact timers and, if
- * wanted, real-time scheduling.  False if the latter is not permitted. */
+/* Pin the calling thread to these CPUs (none: leave it), give it exact timers
+ * and, if real_time, real-time scheduling.  False if the latter is refused. */
 bool host_place_sender(const cpu_set_t *cpus, bool real_time);
 
-/* Which CPUs the sender thread and all other threads should run on.
- *   wanted  of the command line, or NULL: the last we are allowed
+/* Choose the CPUs of the sender thread and of all other threads.
+
+ *   wanted  from the command line; NULL: the last allowed CPU
  *   sender  receives the sender's set; empty: do not pin
- *   others  receives the rest; the same as allowed if there is no rest
+ *   others  receives the other allowed CPUs; all of them if none is left
  * Returns 0, or -EINVAL if we are not allowed any CPU of wanted. */
 int
 host_choose_cpus(const cpu_set_t *wanted, cpu_set_t *sender, cpu_set_t *others);

@@ -35,8 +35,8 @@ iteration_fini(struct iteration *it)
 	memset(it, 0, sizeof(*it));
 }
 
-/* Everything the sender will write to is written to here first: a page that
-   does not exist yet must not be met while requests are due. */
+/* Write to all memory that the sender will write to, so that it has no page
+   faults while requests are due. */
 static void
 clear(struct iteration *it)
 {
@@ -85,7 +85,7 @@ iteration_plan(struct iteration *it, const struct plan *plan, unsigned index)
 
 /* --- samples -------------------------------------------------------------- */
 
-#define SPARE 10 /* a server works off 1/SPARE more than arrives */
+#define SPARE 10 /* a server's spare capacity is 1/SPARE */
 #define WAKING_NS (50 * NS_PER_US)
 
 const char *
@@ -114,7 +114,7 @@ sample_errno_name(unsigned error)
 	return name != NULL ? name : "other";
 }
 
-/* How long a response waited to be read, beyond what waking up costs. */
+/* Return how long a response waited to be read, less the time of a wake-up. */
 static int64_t
 unread_ns(const struct request_sample *s)
 {

@@ -11,7 +11,7 @@
 #include "base/instant.h"
 #include "loadgen/send/plan.h"
 
-/* The record of one request.
+/* The record of one request.  An array of these is made before an iteration.
  *
  *   scheduled      send_begin    send_end        first          last
  *   ----|--------------|-------------|-------------|--------------|---->
@@ -21,20 +21,17 @@
  * lag is the generator's own lateness, service starts with the first system
  * call made for the request (connecting included, if it needed a connection),
  * latency is what an independent user would have seen.  latency = lag +
- * service, exactly, always.
- *
- * An array of these is made before an iteration; the sender thread fills it,
- * others read it after the sender has ended. */
+ * service, always exactly. */
 enum outcome {
 	OUTCOME_UNSENT,	    /* the run was interrupted before it was due */
 	OUTCOME_UNANSWERED, /* the run was interrupted while it waited */
 	OUTCOME_OK,
-	OUTCOME_CONNECT,   /* no connection to the server */
+	OUTCOME_CONNECT,   /* connecting failed */
 	OUTCOME_RESET,	   /* the connection broke */
 	OUTCOME_TIMEOUT,   /* no complete response in time */
 	OUTCOME_SHORT,	   /* the server closed before the response's end */
 	OUTCOME_MALFORMED, /* not an HTTP response, or bytes after its end */
-	OUTCOME_STATUS,	   /* complete, but not a status that was expected */
+	OUTCOME_STATUS,	   /* complete, with an unexpected status */
 };
 #define OUTCOME_COUNT 9
 
@@ -44,7 +41,7 @@ struct request_sample {
 	struct instant send_end; /* unset if it was never sent whole */
 	struct instant first;	 /* first byte read; may be unset */
 	struct instant last;	 /* last byte, or when it failed */
-	/* The kernel's word, where it gives it; unset otherwise. */
+	/* The kernel's stamps (stamps.h); unset if it gives none. */
 	struct instant kernel_sent;  /* last byte of the request handed down */
 	struct instant kernel_acked; /* the server's kernel had all of it */
 	struct instant kernel_first; /* arrival of the bytes read first */
@@ -57,16 +54,16 @@ struct request_sample {
 	uint16_t error;	     /* errno of a failed call; 0: none failed */
 	uint8_t outcome;     /* enum outcome */
 	bool tailor;	     /* the response came through a Tailor */
-	bool new_connection; /* one was opened for it */
-	bool waited;	     /* max-connections were busy when it was due */
+	bool new_connection; /* a connection was opened for the request */
+	bool waited;	     /* due while max_connections were busy */
 };
 
-/* "ok", "connect", ...: key in every output; constant text. */
+/* Return the name of an outcome in every output, "ok", "connect", ... */
 const char *outcome_name(enum outcome outcome);
 
 #define SAMPLE_ERRNOS 256 /* errnos are below it */
 
-/* "ECONNREFUSED" and so on; constant text, "" for 0. */
+/* Return "ECONNREFUSED" and so on; "" for 0. */
 const char *sample_errno_name(unsigned error);
 
 /* True if the request was sent and has failed. */
@@ -76,7 +73,7 @@ outcome_is_error(enum outcome outcome)
 	return outcome >= OUTCOME_CONNECT;
 }
 
-/* True if the request succeeded, and so has latencies. */
+/* True if the request succeeded; only then it has a latency. */
 static inline bool
 sample_is_ok(const struct request_sample *s)
 {
@@ -105,30 +102,31 @@ sample_service_ns(const struct request_sample *s)
 	return instant_since(s->last, s->send_begin);
 }
 
-/* Fill in generator_ns of samples that are over, in the order of their
- * schedule: how much of a latency may be the generator's doing.  What a
- * generator that is never late would have found is at most sample_latency_ns()
- * and at least sample_least_ns():
- *   - Sent earlier, a request would not have been finished later.
- *   - It would have been finished earlier by at most the largest lag of the
- *     requests that the server had to work off with it.  Its own lag alone is
- *     not enough: requests held back by a stall of the sender are sent
- *     together and wait for each other, which is in their service times.
- *   - And by what its response waited to be read, beyond the 50 us that waking
- *     up may cost any client, where the kernel says when it had arrived (TCP).
- * The second holds of queues that are served in order, by any number of
- * workers: if all arrive at most d later, all end at most d later (such systems
- * are nonexpansive; Baccelli et al., Synchronization and Linearity, 1992).
- * What is left of an old lag ends when the client had nothing in flight, and
- * shrinks by a tenth of the time that passes: the server is taken to have that
- * much capacity to spare.  Not in it: a pause of the server that began between
- * a request's due time and its sending; a stall within a system call that
- * sends.
+/* Fill in generator_ns of finished samples, which are in the order of their
+ * schedule: how much of a latency the generator may have caused.  A generator
+ * that is never late would measure at most sample_latency_ns() and at least
+ * sample_least_ns(), because:
+ *   - A request that is sent earlier is not finished later.
+ *   - It is finished earlier by at most the largest lag of the requests that
+ *     were in the server's queue with it.  Its own lag alone is not enough:
+ *     after a stall of the sender the delayed requests are sent together and
+ *     wait for each other, which is part of their service times.
+ *   - In addition, its response is read earlier by at most the time that it
+ *     waited to be read, less the 50 us that any client needs to wake up.  This
+ *     is known if the kernel reports the arrival (TCP).
+ * The second point is true for queues that are served in order, by any number
+ * of workers: if all requests arrive at most d later, all end at most d later
+ * (such systems are nonexpansive; Baccelli et al., Synchronization and
+ * Linearity, 1992).  An earlier lag counts until the client has nothing in
+ * flight, and shrinks by a tenth of the time that passes, as if the server had
+ * that much spare capacity.  Not included: a pause of the server that began
+ * between a request's due time and its sending; a stall within a system call
+ * that sends.
  * O(n), any thread, after the sender has ended. */
 void samples_bound(struct request_sample *samples, size_t n);
 
-/* The least latency that a generator which is never late would have found, ns
- * (samples_bound()); valid if the sample is OK. */
+/* The least latency that a punctual generator would measure, ns; see
+ * samples_bound().  Valid if the sample is OK. */
 static inline int64_t
 sample_least_ns(const struct request_sample *s)
 {
@@ -137,8 +135,8 @@ sample_least_ns(const struct request_sample *s)
 	return ns > 0 ? ns : 0;
 }
 
-/* Time outside the server; negative if it claims more than there was.
-   Valid if the server reported. */
+/* The part of the service time outside the server; negative if the server
+   reported more than the service time.  Valid if the server reported. */
 static inline int64_t
 sample_gap_ns(const struct request_sample *s)
 {
@@ -148,14 +146,15 @@ sample_gap_ns(const struct request_sample *s)
 /* Written by the sender, read by any thread, any time. */
 struct progress {
 	_Atomic size_t sent;	 /* measured requests */
-	_Atomic size_t finished; /* of those, successes and failures */
-	/* [0 .. ok) of the arrays are final: stored before ok, with release. */
+	_Atomic size_t finished; /* of the sent ones, successes and failures */
+	/* Entries [0 .. ok) of the arrays are final: they are stored before
+	 * ok, which is stored with release. */
 	_Atomic size_t ok;
 	int64_t *latency_ns; /* owned */
-	uint32_t *number;    /* owned; of the same requests, from 1 */
+	uint32_t *number;    /* owned; number of each request, from 1 */
 };
 
-/* Longest time in which the sender's CPU did something else. */
+/* Longest times in which the sender's CPU did something else. */
 struct hiccups {
 	int64_t spin_max_ns;  /* between two clock reads of a spinning loop */
 	int64_t pause_max_ns; /* a 1 ms timer's lateness between iterations */
@@ -164,8 +163,8 @@ struct hiccups {
 struct iteration {
 	unsigned index; /* from 1 */
 	uint64_t seed;
-	size_t warmup;	    /* how many samples, the first, do not count */
-	size_t requests;    /* samples after them */
+	size_t warmup;	    /* samples at the beginning that do not count */
+	size_t requests;    /* samples after the warm-up */
 	int64_t *offset_ns; /* owned; due times, warm-up and measured */
 	struct request_sample *samples; /* owned; warmup + requests of them */
 
@@ -173,10 +172,10 @@ struct iteration {
 	struct instant begin;  /* the schedule's zero */
 	struct instant origin; /* zero of the measured requests' schedule */
 	size_t max_in_flight;
-	uint32_t opened;      /* connections, those in advance included */
-	uint32_t unsolicited; /* idle connections on which bytes came */
+	uint32_t opened;      /* connections opened, also in advance */
+	uint32_t unsolicited; /* idle connections that received bytes */
 	bool interrupted;
-	bool clock_stepped;  /* so the kernel's stamps were thrown away */
+	bool clock_stepped;  /* true: the kernel's stamps were discarded */
 	_Atomic bool tailor; /* a response came through a Tailor */
 	struct hiccups hiccups;
 	int64_t cpu_ns;	 /* CPU time of the sender thread */

@@ -1,4 +1,4 @@
-/* plan.h: what a run sends and when, as the command line has it. */
+/* plan.h: the requests of a run and their schedule, from the command line. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@ enum arrivals {
 	ARRIVALS_POISSON, /* exponential gaps */
 	ARRIVALS_UNIFORM, /* equal gaps */
 	ARRIVALS_FILE,	  /* instants from a file (trace_read) */
-	ARRIVALS_CLOSED,  /* none are planned: the responses decide */
+	ARRIVALS_CLOSED,  /* closed loop: each response triggers a request */
 };
 
 #define PLAN_HEADERS_MAX 64
@@ -23,7 +23,7 @@ struct plan {
 	uint64_t requests;   /* per iteration, >= 1 */
 	uint64_t iterations; /* >= 1 */
 	enum arrivals arrivals;
-	uint64_t closed_clients; /* of ARRIVALS_CLOSED */
+	uint64_t closed_clients; /* for ARRIVALS_CLOSED */
 	const int64_t *trace_ns; /* borrowed; instants of ARRIVALS_FILE */
 	uint64_t seed;
 	uint64_t warmup; /* requests before each iteration */
@@ -72,10 +72,10 @@ uint64_t schedule_warmup_seed(uint64_t seed);
 
 /* Arrivals from a file.
  *
- * One request a line: when it is due, in ms from the iteration's start, with
- * a fraction if you like, never before the line above.  What follows a tab is
- * not read, so that the schedules of other tools (instant, tab, path) can be
- * used.  Empty lines and lines that begin with # do not count. */
+ * One request per line: its due time in ms from the iteration's start, which
+ * may have a fraction and never decreases.  Text after a tab is
+ * ignored, so that the schedules of other tools (instant, tab, path) can be
+ * used.  Empty lines and lines that begin with # are ignored. */
 /* Read all instants.
  *   offset_ns  receives n of them, ns, never decreasing; the caller's to free
  *   n          receives at least 1

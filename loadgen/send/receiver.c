@@ -5,7 +5,7 @@
 
 #include "loadgen/send/stamps.h"
 
-/* Record a request's outcome; its connection is left alone. */
+/* Record a request's outcome; does nothing to its connection. */
 static void
 conclude(struct sender *s, size_t request, enum outcome outcome)
 {
@@ -41,7 +41,7 @@ receiver_fail(struct sender *s, struct load_connection *c, size_t request,
 	conclude(s, request, outcome);
 }
 
-/* A call for the request that it carries has failed. */
+/* Fail the request of a connection: a system call for it returned error. */
 static void
 fail_by(struct sender *s, struct load_connection *c, int error)
 {
@@ -90,10 +90,9 @@ receiver_write(struct sender *s, struct load_connection *c)
 	connection_want_write(&s->pool, c, false);
 }
 
-/* Take the kernel's stamps of the request that a connection carries.  Such
- * messages also come for requests that are over: an acknowledgement may be
- * later than the response.  The number of the last byte says of which
- * request. */
+/* Take the kernel's stamps of a connection's present request.  Stamps of
+ * earlier requests may still come, as an acknowledgement may be later than the
+ * response; the number of the last byte identifies the request. */
 static void
 take_stamps(struct sender *s, struct load_connection *c)
 {
@@ -127,7 +126,7 @@ complete(struct sender *s, struct load_connection *c)
 		atomic_store_explicit(
 		    &s->it->tailor, true, memory_order_relaxed);
 	take_stamps(s, c);
-	/* After a response to half a request the connection is of no use. */
+	/* After a response to an incomplete request, close the connection. */
 	if (r->keep_alive && instant_is_set(sample->send_end))
 		connection_release(&s->pool, c);
 	else
@@ -136,7 +135,7 @@ complete(struct sender *s, struct load_connection *c)
 	    s->plan->expected_status[r->status] ? OUTCOME_OK : OUTCOME_STATUS);
 }
 
-/* Bytes, or the end of them, of a busy connection. */
+/* Handle n bytes read from a busy connection; 0: the server closed. */
 static void
 read_response(struct sender *s, struct load_connection *c, size_t n)
 {
@@ -170,7 +169,7 @@ on_readable(struct sender *s, struct load_connection *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (c->state == CONNECTION_IDLE) {
-		/* The server may close it; it may not speak unasked. */
+		/* The server may close an idle connection, not send bytes. */
 		if (n > 0)
 			s->it->unsolicited++;
 		connection_close(&s->pool, c);
@@ -192,12 +191,12 @@ on_readable(struct sender *s, struct load_connection *c)
 void
 receiver_event(struct sender *s, struct load_connection *c, uint32_t events)
 {
-	/* An event of this batch may have closed or reused it. */
+	/* An earlier event of this batch may have closed the connection. */
 	if (c->state == CONNECTION_CLOSED)
 		return;
 	if ((events & EPOLLOUT) != 0 && c->wants_write)
 		receiver_write(s, c);
-	/* EPOLLERR is also how stamps are announced; reading shows which. */
+	/* EPOLLERR means stamps or an error: reading shows which. */
 	if ((events & EPOLLERR) != 0)
 		take_stamps(s, c);
 	if (c->state != CONNECTION_CLOSED &&

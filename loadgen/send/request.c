@@ -38,7 +38,8 @@ request_ids_init(struct request_ids *ids, uint64_t run, const struct plan *plan)
 	    at_least(ids->number_digits, 1 + digits_of(plan->warmup));
 }
 
-/* The last n decimal digits of value; returns the position behind them. */
+/* Write the last n decimal digits of value; returns the position behind them.
+ */
 static char *
 put_decimal(char *out, uint64_t value, int n)
 {
@@ -62,7 +63,7 @@ put_id(
 {
 	int digits = ids->number_digits;
 
-	/* The first 8 of these digits stay; no id is shorter than all. */
+	/* Keep the first 8 digits; the others are overwritten. */
 	(void)put_hexadecimal(out, ids->run);
 	out += 8;
 	*out++ = '-';
@@ -85,8 +86,9 @@ request_id_format(const struct request_ids *ids,
 	return (size_t)(end - out);
 }
 
-/* Ids that look random and never repeat within a run, from the request's name
- * alone, so that they need not be kept.  Neither half may be all zeros. */
+/* Write trace ids that look random and never repeat within a run.  They are
+ * computed from the request's name, so they need not be stored.  Neither may be
+ * all zeros. */
 static void
 put_trace(
     const struct request_ids *ids, const struct request_name *name, char *out)
@@ -119,7 +121,7 @@ name_is(const char *header, size_t length, const char *name)
 	return strlen(name) == length && strncasecmp(header, name, length) == 0;
 }
 
-/* The fault of "Name: value" in words, or NULL. */
+/* Return the fault of "Name: value" in words, or NULL. */
 static const char *
 header_wrong(const char *header)
 {
@@ -178,7 +180,8 @@ body_open(struct body *b, const struct plan *plan, char *why, size_t why_size)
 	return err;
 }
 
-/* RFC 9110, 8.6: for these an empty body is announced, too. */
+/* True for methods that also need Content-Length for an empty body (RFC 9110,
+ * 8.6). */
 static bool
 has_body_by_meaning(const char *method)
 {
@@ -199,7 +202,7 @@ write_headers(FILE *f, const char *method, const struct plan *plan,
 	for (unsigned i = 0; i < plan->header_count; i++)
 		fprintf(f, "%s\r\n", plan->headers[i]);
 	if (body->bytes == NULL) {
-		/* Some servers refuse its absence (411), or wait for a body. */
+		/* Without it some servers refuse (411), or wait for a body. */
 		if (has_body_by_meaning(method))
 			fputs("Content-Length: 0\r\n", f);
 		return;

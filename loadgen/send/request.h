@@ -1,4 +1,4 @@
-/* request.h: the bytes of every request, ready before the first is sent.
+/* request.h: the bytes of all requests, made before the first is sent.
  *
  * All requests for one path differ only in their id and trace id, which have
  * the same length in all of them.  So there is one text per path, and sending
@@ -26,7 +26,8 @@ struct request_ids {
 	int number_digits;
 };
 
-/* Which request: iteration from 1, number from 1 (warm-ups apart). */
+/* Identifies a request: iteration from 1, number from 1 (warm-up requests are
+ * numbered separately). */
 struct request_name {
 	unsigned iteration;
 	uint32_t number;
@@ -49,7 +50,7 @@ struct request_text {
 	char *bytes; /* owned */
 	size_t length;
 	size_t id_at;	 /* where the id's first character is */
-	size_t trace_at; /* likewise traceparent's value */
+	size_t trace_at; /* where traceparent's value is */
 };
 
 struct request_texts {

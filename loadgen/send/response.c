@@ -23,7 +23,7 @@ read_field(struct load_response *r, struct slice name, struct slice value)
 		server_timing_read(&r->timing, value);
 }
 
-/* Metrics that the server knew only after the body. */
+/* Read metrics in trailers, which a server sends after the body. */
 static void
 read_trailers(struct load_response *r)
 {
@@ -46,7 +46,7 @@ complete(struct load_response *r)
 	read_trailers(r);
 }
 
-/* A whole head: what follows?  False: it is malformed. */
+/* Parse a whole head and prepare for the body.  False: malformed. */
 static bool
 take_head(struct load_response *r, const char *bytes, size_t length)
 {
@@ -76,8 +76,8 @@ take_head(struct load_response *r, const char *bytes, size_t length)
 	return true;
 }
 
-/* Bytes of a head; returns how many belong to it.  Most heads come whole and
- * are read where they are. */
+/* Take bytes of a head; returns how many belong to it.  Most heads come whole
+ * and are parsed without a copy. */
 static size_t
 feed_head(struct load_response *r, const char *bytes, size_t n)
 {
@@ -164,7 +164,7 @@ skip(struct slice *rest, size_t n)
 	rest->length -= n;
 }
 
-/* Step over one given character and the space around it. */
+/* Skip a given character and the space around it; false: not there. */
 static bool
 take(struct slice *rest, char wanted)
 {
@@ -187,7 +187,7 @@ take_token(struct slice *rest)
 	return t;
 }
 
-/* A token or a quoted string; for the latter the text between the quotes. */
+/* Take a token, or the text of a quoted string. */
 static bool
 take_value(struct slice *rest, struct slice *out)
 {
@@ -206,7 +206,7 @@ take_value(struct slice *rest, struct slice *out)
 	return true;
 }
 
-/* Decimal milliseconds to ns; -1 if it is anything else. */
+/* Convert decimal milliseconds to ns; -1 if t is anything else. */
 static int64_t
 parse_milliseconds(struct slice t)
 {
@@ -240,7 +240,7 @@ metric_rank(struct slice name)
 	return slice_is(name, "upstream") ? 1 : 2;
 }
 
-/* One metric: name *( ";" parameter [ "=" value ] ). */
+/* Read a metric: name *( ";" parameter [ "=" value ] ). */
 static bool
 read_metric(struct slice *rest, struct slice *name, int64_t *duration_ns)
 {
@@ -256,7 +256,7 @@ read_metric(struct slice *rest, struct slice *name, int64_t *duration_ns)
 			continue;
 		if (!take_value(rest, &value))
 			return false;
-		/* The first "dur" counts, says the standard. */
+		/* By the standard, the first "dur" counts. */
 		if (slice_is(parameter, "dur") && *duration_ns < 0)
 			*duration_ns = parse_milliseconds(value);
 	}

@@ -1,14 +1,14 @@
-/* response.h: one HTTP/1.x response, out of the bytes of a connection.
+/* response.h: reads one HTTP/1.x response from the bytes of a connection.
  *
- * Bytes go in as they arrive, in pieces of any size; out come the status, how
- * long the body was, whether the connection may be used again, and the server's
- * own latency.  The body is counted, never kept.  What is a response is decided
- * by http/, as for Tailor itself, within limits of our own (heads of 16 KiB,
- * 100 fields, HTTP_TRAILERS_MAX of trailers); a 101 is refused, for no upgrade
- * was requested.  Interim (1xx) responses are skipped, together as long as a
- * head may be.
+ * Takes bytes as they arrive, in pieces of any size, and gives the status, the
+ * length of the body, whether the connection may be used again, and the
+ * server's own latency.  The body is counted, never kept.  Responses are parsed
+ * by http/, as in Tailor itself, with other limits (heads of 16 KiB, 100
+ * fields, HTTP_TRAILERS_MAX of trailers); a 101 is refused, as no upgrade was
+ * requested.  Interim (1xx) responses are skipped; together they may be as long
+ * as one head.
  *
- * Cost: 200 bytes per connection, and those of a head that comes in pieces; no
+ * Cost: 200 bytes per connection, plus a head if it comes in pieces; no
  * allocation; a head is read three times (http/http.h), a body not at all. */
 #pragma once
 
@@ -21,17 +21,16 @@
 /* The server's own latency, from Server-Timing headers.
  *
  * A value is a list like `tailor;dur=2.31, upstream;dur=1.80;desc="a, b"` (W3C
- * Server Timing).  Which metric counts: the first "app", else the first
- * "upstream", else the first with a duration.
- * Anything that does not follow the grammar ends the reading of that header,
- * what was read before it stays.  Allocates nothing. */
+ * Server Timing).  The metric used is the first "app", else the first
+ * "upstream", else the first with a duration.  A syntax error ends the reading
+ * of that header; metrics before it still count.  Allocates nothing. */
 struct server_timing {
 	int64_t duration_ns; /* -1: none found yet */
-	unsigned rank;	     /* of the metric found; smaller is better */
-	bool tailor;	     /* there is a metric of that name */
+	unsigned rank;	     /* of the metric used; smaller is better */
+	bool tailor;	     /* there is a metric "tailor" */
 };
 
-/* Nothing found yet. */
+/* Begin with no metric found. */
 void server_timing_init(struct server_timing *t);
 
 /* Read one header's value, keeping the best metric of this and earlier ones.
@@ -56,7 +55,7 @@ struct load_response {
 
 	/* Private from here. */
 	bool to_head; /* the request was a HEAD */
-	char *kept;   /* borrowed, RESPONSE_HEAD_MAX bytes: of a head in pieces,
+	char *kept;   /* borrowed, RESPONSE_HEAD_MAX bytes: a head in pieces,
 		       then the trailers */
 	size_t kept_bytes;
 	size_t scanned;	      /* see http_scan() */
@@ -70,8 +69,8 @@ struct load_response {
 void response_init(struct load_response *r, char *kept, bool to_head);
 
 /* Read n more bytes, hostile.  Returns how many belong to this response: less
- * than n only when the state has become RESPONSE_COMPLETE or
- * RESPONSE_MALFORMED, 0 once it is. */
+ * than n only if the response becomes complete or malformed, and 0 for all
+ * later calls. */
 size_t response_feed(struct load_response *r, const char *bytes, size_t n);
 
 /* The server closed its side.  A body that lasts until then becomes complete;

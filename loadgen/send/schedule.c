@@ -45,7 +45,7 @@ schedule_fill(enum arrivals arrivals, double rate_per_s, uint64_t seed,
 	int64_t at_ns = 0;
 
 	if (arrivals == ARRIVALS_UNIFORM) {
-		/* From the start each time: rounding must not add up. */
+		/* Computed from the start, so that rounding does not add up. */
 		for (size_t i = 0; i < n; i++)
 			offset_ns[i] = llround((double)(i + 1) * gap_ns);
 		return;
@@ -61,7 +61,7 @@ schedule_fill(enum arrivals arrivals, double rate_per_s, uint64_t seed,
 
 #define INSTANT_MAX_MS 86400e3 /* a day */
 
-/* One line; NULL, or what is wrong with it. */
+/* Read a line.  Returns NULL, or what is wrong with the line. */
 static const char *
 read_line(const char *line, int64_t before_ns, int64_t *out_ns)
 {

@@ -14,9 +14,9 @@
 
 #include "loadgen/send/stamps.h"
 
-#define LEAD_NS (10 * NS_PER_MS) /* from the plan to the schedule's zero */
+#define LEAD_NS (10 * NS_PER_MS) /* from now to the schedule's zero */
 #define EVENTS 64
-#define STEP_NS (10 * NS_PER_US) /* reading two clocks is never so late */
+#define STEP_NS (10 * NS_PER_US) /* a larger change means a set clock */
 
 static int
 watch(struct sender *s, int fd, void *marker, uint32_t more)
@@ -48,8 +48,8 @@ sender_open(struct sender *s, const struct plan *plan, const struct target *t,
 		err = -errno;
 		goto fail;
 	}
-	/* The timer reports each expiry once (edge-triggered), it is never
-	 * read.  The stop event stays: it must end every later wait, too. */
+	/* The timer is edge-triggered and never read.  The stop event is
+	 * level-triggered, so that it ends every later wait, too. */
 	err = watch(s, s->timer_fd, &s->timer_fd, EPOLLET);
 	if (err == 0)
 		err = watch(s, s->stop_fd, &s->stop_fd, 0);
@@ -84,7 +84,7 @@ sender_stop(struct sender *s)
 
 	atomic_store(&s->stop, true);
 	ssize_t n = write(s->stop_fd, &one, sizeof(one));
-	(void)n; /* fails only when 2^64 wakes are pending: awake it is */
+	(void)n; /* fails only if the sender has been woken already */
 }
 
 static bool
@@ -117,7 +117,7 @@ sender_pause(struct sender *s, struct iteration *it, int64_t pause_ns)
 		int64_t late_ns = instant_since(now, tick);
 		if (late_ns > it->hiccups.pause_max_ns)
 			it->hiccups.pause_max_ns = late_ns;
-		/* After a long stall: one stall, not many ticks missed. */
+		/* A long stall counts once, not once per missed tick. */
 		if (late_ns > NS_PER_MS)
 			tick = now;
 	}
@@ -198,7 +198,7 @@ send_due(struct sender *s, struct instant now)
 	}
 }
 
-/* When the oldest request in flight will have waited too long. */
+/* Return when the oldest request in flight times out. */
 static struct instant
 oldest_deadline(const struct sender *s)
 {
@@ -219,7 +219,7 @@ fail_late(struct sender *s, struct instant now)
 	}
 }
 
-/* The next moment at which there is something to do besides reading. */
+/* Return when the sender next has to send a request or fail one. */
 static struct instant
 wake_time(const struct sender *s)
 {
@@ -252,7 +252,7 @@ arm_timer(struct sender *s, struct instant wake)
 	(void)err;
 }
 
-/* Sleep until the time comes or a response does, or only look. */
+/* Sleep until wake_time() or an event, or only poll; then read responses. */
 static void
 wait_and_read(struct sender *s, struct instant now)
 {
@@ -274,7 +274,8 @@ wait_and_read(struct sender *s, struct instant now)
 	}
 }
 
-/* The clock, and how long we were away if we did nothing but read it. */
+/* Read the clock.  If nothing else was done since before, the difference is a
+ * time without the CPU: record the longest. */
 static struct instant
 read_clock(struct sender *s, struct instant before)
 {
@@ -304,7 +305,7 @@ usage_now(void)
 	    (int64_t)cpu.tv_sec * NS_PER_S + cpu.tv_nsec, r.ru_nivcsw};
 }
 
-/* If the wall clock was set meanwhile, its stamps are invalid. */
+/* Discard the kernel's stamps if the wall clock was set meanwhile. */
 static void
 check_clock(struct sender *s)
 {
@@ -363,10 +364,10 @@ sender_run(struct sender *s, struct iteration *it)
 	now = instant_now();
 	while (s->finished < total && !stopped(s)) {
 		now = read_clock(s, now);
-		/* First, for a closed loop sends in place of what failed. */
+		/* First, as a closed loop then sends replacements. */
 		fail_late(s, now);
 		send_due(s, now);
-		/* The last one may just have failed: nothing would wake us. */
+		/* If the last request has just failed, no event would come. */
 		if (s->finished < total)
 			wait_and_read(s, now);
 	}

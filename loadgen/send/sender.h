@@ -1,21 +1,22 @@
 /* sender.h: the thread that sends requests when they are due and times them.
  *
- * The public interface of send/, which owns what goes over the wire (plan.h,
- * target.h, request.h, schedule.h, connections) and what is known of each
- * request (iteration.h, sample.h).  experiment.c calls it; stats/ and report/
- * read iterations after the thread has been joined.
+ * The public interface of send/, which owns sending (plan.h, target.h,
+ * request.h, connection.h) and the record of each request (iteration.h).
+ * experiment.c calls it; stats/ and report/ read iterations after the thread
+ * has been joined.
  *
  * One thread, one epoll set, no lock, no allocation and no output from the
  * first request of an iteration to its last.  Until 60 us before the next
  * request is due it sleeps in epoll_wait(), with an absolute timer in the
  * set: a timer wakes as late as clock_nanosleep() does (tens of microseconds)
  * but, unlike it, lets a response that arrives meanwhile be read at once.
- * The rest it spins, polling the sockets.  60 us covers the lateness of most
- * timers and costs 6 % of a CPU at 1000 requests/s; --no-spin omits it.
+ * For the rest of the time it spins, polling the sockets.  60 us covers the
+ * lateness of most timers and costs 6 % of a CPU at 1000 requests/s; --no-spin
+ * turns it off.
  *
- * A request that is due never waits for a response, nor for a connection:
- * with none idle another is opened.  Only when max_connections are busy does
- * it wait; such requests are marked, and their wait is part of their lag. */
+ * A request that is due never waits for a response.  If no connection is idle,
+ * another one is opened.  A request waits only while max_connections are busy;
+ * it is then marked, and the wait is part of its lag. */
 #pragma once
 
 #include "loadgen/send/connection.h"
@@ -26,7 +27,7 @@
 #define SENDER_SPIN_NS (60 * NS_PER_US)
 
 struct sender {
-	const struct plan *plan; /* borrowed, as the next */
+	const struct plan *plan; /* borrowed, as texts is */
 	struct request_texts *texts;
 	struct load_pool pool;
 	int epoll_fd;
@@ -35,26 +36,26 @@ struct sender {
 	_Atomic bool stop;	 /* written by the main thread */
 	struct instant armed;	 /* what the timer is set to */
 	int64_t clock_offset_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
-	char *buffer;		 /* owned; what was read last */
+	char *buffer;		 /* owned; the bytes read last */
 
 	/* of the current iteration */
 	struct iteration *it;
 	size_t next;	 /* sample to send next */
 	size_t finished; /* samples that are over */
-	bool worked;	 /* something happened since the last clock read */
+	bool worked;	 /* true: an event since the last clock read */
 };
 
-/* Take everything that is needed; all arguments must outlive the sender.
- * Returns 0 or a negative errno. */
+/* Allocate all resources; all arguments must outlive the sender.  Returns 0 or
+ * a negative errno. */
 int sender_open(struct sender *s, const struct plan *plan,
     const struct target *t, struct request_texts *texts);
 void sender_close(struct sender *s);
 
-/* Open connections in advance and wait for them.  Returns 0 or the negative
- * errno of a failed one.  Sender thread. */
+/* Open connections in advance and wait for them.  Returns 0, or a negative
+ * errno if one failed.  Sender thread. */
 int sender_prepare(struct sender *s);
 
-/* Stay quiet for so long, measuring how late 1 ms timers are here.  Ends early
+/* Send nothing for pause_ns, and measure how late 1 ms timers are.  Ends early
  * on sender_stop().  Sender thread. */
 void sender_pause(struct sender *s, struct iteration *it, int64_t pause_ns);
 
@@ -67,7 +68,7 @@ void sender_stop(struct sender *s);
 
 #define RECEIVER_BUFFER_BYTES 65536
 
-/* Write as much of a busy connection's request as there is room for. */
+/* Write as much of a busy connection's request as the socket takes. */
 void receiver_write(struct sender *s, struct load_connection *c);
 
 /* Act on an epoll event of a connection. */

@@ -22,7 +22,7 @@ stamps_enable(int fd, bool sent)
 		   fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags)) == 0;
 }
 
-/* The software stamp of a control message, as an instant. */
+/* Return the software stamp of a control message as an instant. */
 static struct instant
 instant_of(const struct cmsghdr *message, int64_t clock_offset_ns)
 {
@@ -44,7 +44,7 @@ is_stamp(const struct cmsghdr *message)
 	       message->cmsg_len >= CMSG_LEN(sizeof(struct scm_timestamping));
 }
 
-/* Read the origin of a stamp; false if the message is another. */
+/* Read the origin of a stamp; false if the message is of another kind. */
 static bool
 read_origin(const struct cmsghdr *message, struct stamp *out)
 {
@@ -131,8 +131,8 @@ stamps_clock_offset_ns(void)
 	int64_t best_ns = 0;
 	int64_t shortest_ns = INT64_MAX;
 
-	/* Between two readings of one clock lies the other's: the pair that
-	   is closest together says it best. */
+	/* Read one clock between two readings of the other; the pair that is
+	   closest together is the most exact. */
 	for (int i = 0; i < READINGS; i++) {
 		struct timespec before, between, after;
 		clock_gettime(CLOCK_MONOTONIC, &before);

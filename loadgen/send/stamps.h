@@ -7,7 +7,7 @@
  * raises EPOLLERR.  All are CLOCK_REALTIME; clock_offset_ns, read before an
  * iteration, makes instants of them.
  *
- * They are a second opinion: latencies never come from them.  Cost: about
+ * Stamps only check the generator: latencies never use them.  Cost: about
  * four system calls a request for bytes sent, none for bytes received.
  * Sender thread. */
 #pragma once
@@ -20,11 +20,11 @@
 struct stamp {
 	struct instant at;
 	uint32_t last_byte; /* number of the byte, from 0, modulo 2^32 */
-	bool acked;	    /* by the peer's kernel; else handed down */
+	bool acked;	    /* acknowledged by the peer; else handed down */
 };
 
-/* Switch them on, before anything is sent: of bytes received, and if wanted of
-   bytes sent.  False: the kernel does not. */
+/* Switch on stamps of bytes received, and if sent is true of bytes sent, before
+   anything is sent.  False: the kernel does not support them. */
 bool stamps_enable(int fd, bool sent);
 
 /* Take the next message about bytes sent; never waits.  Other messages of the

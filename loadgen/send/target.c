@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "http/client/client.h"
 
-#define TRY_NS (3 * NS_PER_S) /* for each address of a name with several */
+#define TRY_NS (3 * NS_PER_S) /* for each address, if there are several */
 
 static int
 resolve_local(struct target *t, char *why, size_t why_size)
@@ -82,7 +82,7 @@ same_server(const struct url *a, const struct url *b)
 	       strcmp(a->port, b->port) == 0;
 }
 
-/* One line of the URLs file; returns what is wrong with it or NULL. */
+/* Add a line of the URLs file.  Returns NULL, or what is wrong with it. */
 static const char *
 add_line(struct target *t, const char *line)
 {
@@ -222,7 +222,7 @@ target_is_local(const struct target *t)
 
 /* --- URLs ----------------------------------------------------------------- */
 
-/* Step over prefix if the text starts with it. */
+/* Skip prefix if the text starts with it; false: it does not. */
 static bool
 take_prefix(const char **text, const char *prefix)
 {
@@ -234,7 +234,7 @@ take_prefix(const char **text, const char *prefix)
 	return true;
 }
 
-/* %-unescape a socket's path. */
+/* Decode the % escapes of a socket's path.  Returns NULL or the fault. */
 static const char *
 parse_socket_path(struct url *u, const char *text, size_t length)
 {
@@ -243,7 +243,7 @@ parse_socket_path(struct url *u, const char *text, size_t length)
 	for (size_t i = 0; i < length; i++) {
 		char c = text[i];
 		if (c == '%') {
-			/* text goes on behind length: at worst by a NUL. */
+			/* Reading behind length is safe: text ends in NUL. */
 			int high = hex_value(text[i + 1]);
 			int low = high < 0 ? -1 : hex_value(text[i + 2]);
 			if (low < 0 || i + 2 >= length || high + low == 0)

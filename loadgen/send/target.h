@@ -1,8 +1,8 @@
-/* target.h: which server is measured, and which of its resources.
+/* target.h: the server to measure, and the paths to request.
  *
  * One server (host and port, or a Unix socket) and one or more request
  * targets, requested in turn.  Names are resolved once, before the first
- * request: a name server has no place inside a measurement.  Of several
+ * request, so that a name server is no part of a measurement.  Of several
  * addresses the first that accepts a connection is used (each has 3 s), or the
  * first one if none does.  There is no TLS.
  */
@@ -24,9 +24,9 @@ struct url {
 	const char *path; /* into the text parsed, or "/"; with query */
 };
 
-/* Take "http://host[:port][/path][?query]" or "http+unix://%2Fsocket[/path]"
- * apart.  A fragment, user information and bytes outside visible ASCII are
- * refused.  Returns NULL, or what is wrong with it (constant text). */
+/* Parse "http://host[:port][/path][?query]" or "http+unix://%2Fsocket[/path]".
+ * A fragment, user information and bytes outside visible ASCII are refused.
+ * Returns NULL, or the error (constant text). */
 const char *url_parse(struct url *u, const char *text);
 
 struct target {
@@ -34,15 +34,15 @@ struct target {
 	struct url server; /* its path is not used */
 	struct sockaddr_storage address;
 	socklen_t address_length;
-	const char **paths; /* owned; what stands in the request line */
+	const char **paths; /* owned; targets for the request line */
 	size_t path_count;
 	char *file; /* owned; text of the URLs file, or NULL */
 };
 
 /* Read the URLs, check them, resolve the name.
- *   url        or NULL if urls_path has a full URL in its first line
+ *   url        the URL; NULL if urls_path has a full URL in its first line
  *   urls_path  file of targets (/a?b) or URLs of the same server, or NULL;
- *              empty lines and lines that start with # do not count
+ *              empty lines and lines that start with # are ignored
  *   why        receives a message for the person on error
  * Returns 0, -EINVAL (usage) or another negative errno (could not run). */
 int target_open(struct target *t, const char *url, const char *urls_path,

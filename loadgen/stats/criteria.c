@@ -10,7 +10,7 @@
 
 #include "base/quantity.h"
 
-/* Percentiles are distinct to a millionth. */
+/* True if two percentiles are the same, to a millionth. */
 static bool
 same(double a, double b)
 {
@@ -103,7 +103,7 @@ expectation_series_name(enum expectation_series series)
 	return series_name[series];
 }
 
-/* Step over word if the text starts with it. */
+/* Skip word if the text starts with it; false: it does not. */
 static bool
 take(const char **text, const char *word)
 {
@@ -190,7 +190,7 @@ take_limit(struct expectation *e, const char *text)
 		e->statistic = STATISTIC_ERRORS_PERCENT;
 		return 0;
 	}
-	/* Of times only "0" may stand without a unit. */
+	/* A time needs a unit, except "0". */
 	err = quantity_parse(time ? QUANTITY_DURATION : QUANTITY_THOUSANDS,
 	    text, !time || strcmp(text, "0") == 0, &n);
 	e->limit = (double)n;

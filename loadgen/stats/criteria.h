@@ -1,15 +1,13 @@
-/* criteria.h: what is computed of a run: which percentiles, which requests
- * count as slow, which expressions must hold. */
+/* criteria.h: options of a run's statistics: percentiles, the number of slow
+ * requests, expectations (--fail). */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which percentiles a run reports.
- *
- * A short list, ascending, without repetition; the two that the table shows
- * (50 and 99) are always in it. */
+/* The percentiles that a run reports: a short list, ascending, without
+ * repetition.  50 and 99, which the table shows, are always in the list. */
 #define PERCENTILES_MAX 16
 #define PERCENTILE_KEY_MAX 24
 
@@ -18,14 +16,14 @@ struct percentiles {
 	double at[PERCENTILES_MAX];
 };
 
-/* Add one.  Returns 0, -EINVAL (not above 0 and below 100, or a fraction below
- * 10, whose key would be ambiguous) or -ENOSPC. */
+/* Add a percentile.  Returns 0, -EINVAL (not above 0 and below 100; or below 10
+ * with a fraction, which makes its key ambiguous) or -ENOSPC. */
 int percentiles_add(struct percentiles *p, double percent);
 
 /* Read "50,90,99.9", adding each.  Returns 0, -EINVAL or -ENOSPC. */
 int percentiles_parse(struct percentiles *p, const char *text);
 
-/* The place of percent in the list; it must be there. */
+/* Return the index of percent in the list, which must contain it. */
 unsigned percentiles_index(const struct percentiles *p, double percent);
 
 /* Write the key of a percentile, 99.9 -> "p999"; returns out. */
@@ -54,7 +52,7 @@ enum expectation_scope {
 
 enum expectation_series {
 	SERIES_LATENCY,
-	SERIES_LEAST, /* the latency without what lag may have added */
+	SERIES_LEAST, /* latency minus the most that lag may have added */
 	SERIES_SERVICE,
 	SERIES_SERVER,
 	SERIES_GAP,
@@ -69,7 +67,7 @@ enum expectation_statistic {
 	STATISTIC_MEAN,
 	STATISTIC_MIN,
 	STATISTIC_MAX,
-	STATISTIC_ERRORS,	  /* how many */
+	STATISTIC_ERRORS,	  /* number of failed requests */
 	STATISTIC_ERRORS_PERCENT, /* of the requests sent */
 	STATISTIC_RATE,		  /* per second, median over iterations */
 };
@@ -98,13 +96,15 @@ struct expectation {
 	double limit; /* ns, count, percent or per second */
 };
 
-/* Fill e from text (kept).  Returns 0 or -EINVAL.  Allocates nothing. */
+/* Parse text, which must outlive e.  Returns 0 or -EINVAL.  Allocates
+ * nothing. */
 int expectation_parse(struct expectation *e, const char *text);
 
 /* True if actual, in the unit of the limit, meets the expectation. */
 bool expectation_holds(const struct expectation *e, double actual);
 
-/* "latency", "service", ...: the series' name, also its key in run.json. */
+/* Return a series' name, "latency", "service", ..., also its key in
+ * run.json. */
 const char *expectation_series_name(enum expectation_series series);
 
 #define CRITERIA_FAILS_MAX 32
@@ -114,5 +114,5 @@ struct criteria {
 	struct percentiles percentiles;
 	struct expectation fails[CRITERIA_FAILS_MAX];
 	unsigned fail_count;
-	uint64_t slow; /* how many are listed, per iteration, and analyzed */
+	uint64_t slow; /* slow requests listed and analyzed per iteration */
 };

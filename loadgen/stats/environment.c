@@ -26,7 +26,7 @@ note(struct environment *e, const char *format, ...)
 	va_end(arguments);
 }
 
-/* True if the kernel keeps all else off these CPUs. */
+/* True if all of these CPUs are isolated by the kernel. */
 static bool
 isolated(const struct host *h, const cpu_set_t *cpus)
 {

@@ -1,8 +1,8 @@
-/* environment.h: what about the machine could disturb a run, by name.
+/* environment.h: notes on conditions of the machine that could disturb a run.
  *
- * The verdict says which figures can be trusted.  These notes name what the
- * generator shared with others, and after a verdict that is not good what to
- * change; they do not affect the verdict. */
+ * The verdict says which figures can be trusted.  These notes name the
+ * resources that the generator shared with other processes and, if the verdict
+ * is not good, what to change; they do not affect the verdict. */
 #pragma once
 
 #include <stdio.h>
@@ -32,14 +32,14 @@ struct environment {
 void environment_describe(struct environment *e, const struct host *h,
     const cpu_set_t *sender, bool same_host, double preempted);
 
-/* Unless v is good, add what of the plan to change, by what was observed.
+/* Unless v is good, add advice: what to change in the plan.
  *   real_time  the sender had real-time scheduling, or asked for it */
 void environment_advise(struct environment *e, const struct plan *plan,
     const struct verdict *v, bool real_time);
 
-/* Add what to do when connections failed with EADDRNOTAVAIL. */
+/* Add PORTS_USED_UP. */
 void environment_ports_used_up(struct environment *e);
 
-/* Print them, each after the label, in lines of at most 80 columns. */
+/* Print the notes, each after the label, in lines of at most 80 columns. */
 void
 environment_print(const struct environment *e, const char *label, FILE *out);

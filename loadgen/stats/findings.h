@@ -1,8 +1,8 @@
-/* findings.h: the slowest requests, and what TaleChain said of them.
+/* findings.h: the slowest requests, and TaleChain's explanations of them.
  *
- * One finding for each request that was explained; grouped, they are the
- * table of causes.  Texts come from a server: bounded, and escaped where they
- * are written. */
+ * There is one finding for each request that was explained.  Grouped by code,
+ * findings make the table of causes.  Their texts come from a server: their
+ * length is bounded, and they are escaped when written. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ struct slow {
 	int64_t latency_ns;
 	int64_t lag_ns;
 	int64_t server_ns; /* -1: not reported */
-	bool unpinned;	   /* of analyzer.c: to be pinned */
+	bool unpinned;	   /* used by analyzer.c: still to be pinned */
 };
 
 struct slow_list {
@@ -28,12 +28,13 @@ struct slow_list {
 	size_t capacity;
 };
 
-/* Room for capacity entries, possibly 0.  Returns 0 or -ENOMEM. */
+/* Make an empty list with room for capacity entries, possibly 0.  Returns 0 or
+ * -ENOMEM. */
 int slow_list_init(struct slow_list *l, size_t capacity);
 void slow_list_fini(struct slow_list *l);
 
-/* Keep *candidate if it is among the slowest so far; of equals the first.
-   Returns whether it is. */
+/* Add a copy of *candidate if it is among the slowest so far; of equals the
+   first counts.  Returns true if it was added. */
 bool slow_list_offer(struct slow_list *l, const struct slow *candidate);
 
 #define FINDING_CODE_MAX 32
@@ -43,7 +44,7 @@ bool slow_list_offer(struct slow_list *l, const struct slow *candidate);
 struct finding {
 	unsigned iteration;
 	uint32_t number;
-	int64_t share_ns; /* of its latency; -1: not said */
+	int64_t share_ns; /* part of the latency; -1: not given */
 	char code[FINDING_CODE_MAX];
 	char text[FINDING_TEXT_MAX];
 	char page[FINDING_PAGE_MAX]; /* file below the output, or "" */
@@ -56,25 +57,25 @@ struct findings {
 	size_t pinned;	/* requests whose events are kept */
 	size_t missing; /* requests whose events were gone */
 	size_t failed;	/* exchanges with the Tailor */
-	char why[128];	/* analysis was given up, or "" */
+	char why[128];	/* why analysis was given up, or "" */
 };
 
 /* The findings with one code. */
 struct slow_cause {
-	const char *code; /* borrowed from the first of them */
+	const char *code; /* borrowed from the first finding */
 	const char *text; /* likewise */
 	size_t count;
-	int64_t median_ns; /* of their shares; -1: none said */
+	int64_t median_ns; /* of the shares; -1: none given */
 };
 
-/* Add a copy.  Returns 0 or -ENOMEM. */
+/* Add a copy of *one.  Returns 0 or -ENOMEM. */
 int findings_add(struct findings *f, const struct finding *one);
 void findings_fini(struct findings *f);
 
-/* The finding of a request, or NULL. */
+/* Return the finding of a request, or NULL. */
 const struct finding *
 findings_of(const struct findings *f, unsigned iteration, uint32_t number);
 
-/* Group them by code, the most frequent first; at most max groups.  Returns how
- * many, or -ENOMEM. */
+/* Group the findings by code, the most frequent first; at most max groups.
+ * Returns the number of groups, or -ENOMEM. */
 int findings_causes(const struct findings *f, struct slow_cause *out, int max);

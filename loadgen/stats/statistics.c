@@ -45,7 +45,7 @@ rank_interval(size_t n, double percent, double level, struct rank_interval *out)
 	double below = 0;
 	double above = 0;
 
-	/* Move each bound inwards while what is left outside stays small. */
+	/* Move each bound inwards while the mass outside stays small. */
 	out->low = 0;
 	while (out->low < n) {
 		double mass = binomial_mass(n, q, out->low);
@@ -83,8 +83,8 @@ normal_tail(double z)
 	return 0.5 * erfc(z / sqrt(2));
 }
 
-/* The chance of a sum of at most w, if each of n ranks counts with chance one
- * half.  ways[s] becomes the share of the outcomes whose sum is s. */
+/* Set ways[s] to the probability that the sum of the ranks is s, if each of n
+ * ranks is in the sum with probability 1/2. */
 static void
 signed_rank_chances(size_t n, double *ways, size_t size)
 {
@@ -97,7 +97,7 @@ signed_rank_chances(size_t n, double *ways, size_t size)
 	}
 }
 
-/* A distribution of a sum: exact, or normal with mean and deviation. */
+/* The distribution of the sum of ranks: exact, or normal. */
 struct null {
 	double *ways; /* owned; NULL: normal */
 	size_t size;
@@ -105,7 +105,7 @@ struct null {
 	double deviation;
 };
 
-/* The chance of a sum of at most w. */
+/* Return the probability of a sum of at most w. */
 static double
 null_below(const struct null *d, double w)
 {
@@ -120,7 +120,7 @@ null_below(const struct null *d, double w)
 	return chance;
 }
 
-/* How many of the ordered estimates lie outside the interval, each side. */
+/* Return how many ordered estimates are outside the interval on each side. */
 static size_t
 null_cut(const struct null *d, size_t estimates)
 {
@@ -140,7 +140,7 @@ two_sided(const struct null *d, double w)
 	return p > 1 ? 1 : p;
 }
 
-/* From sorted estimates of the log ratio to percentages. */
+/* Turn sorted estimates of the log ratio into percentages. */
 static void
 fill(struct shift *out, const struct null *d, const double *estimates, size_t n)
 {
@@ -154,7 +154,8 @@ fill(struct shift *out, const struct null *d, const double *estimates, size_t n)
 	out->high = expm1(estimates[n - cut]);
 }
 
-/* The sum of the ranks, by distance from 0, of those above 0. */
+/* Return the sum of the ranks of the values above 0, ranked by distance from
+ * 0. */
 static double
 positive_ranks(const double *d, size_t n, double *scratch)
 {
@@ -169,7 +170,7 @@ positive_ranks(const double *d, size_t n, double *scratch)
 			first++;
 		for (last = first; last < n && scratch[last] <= fabs(d[i]);)
 			last++;
-		/* Equal ones share the mean of their ranks; 0 is neither. */
+		/* Equal distances share the mean rank; 0 counts as half. */
 		double rank = (double)(first + 1 + last) / 2;
 		sum += d[i] > 0 ? rank : d[i] < 0 ? 0 : rank / 2;
 	}

@@ -35,24 +35,25 @@ struct rank_interval {
 bool rank_interval(
     size_t n, double percent, double level, struct rank_interval *out);
 
-/* How far apart two series of measurements are, without assuming
- * anything about their distributions.
+/* The difference of two series of measurements, without assumptions about their
+ * distributions.
  *
- * Differences are of logarithms, so they are percentages: B / A - 1.  Iteration
- * k of A and of B met the same schedule: Hodges-Lehmann estimate, its interval
- * and the p value from Wilcoxon's signed-rank distribution, which is exact up
- * to SHIFT_EXACT pairs, normal beyond.  Source: M. Hollander, D. Wolfe, E.
- * Chicken, Nonparametric Statistical Methods, 3rd ed., chapter 3. */
+ * Differences are of logarithms, so they are percentages: B / A - 1.  Value k
+ * of A and value k of B are a pair, as both had the same schedule.  The change
+ * is the Hodges-Lehmann estimate; its interval and the p value come from
+ * Wilcoxon's signed-rank distribution, exact up to SHIFT_EXACT pairs, normal
+ * beyond.  Source: M. Hollander, D. Wolfe, E. Chicken, Nonparametric
+ * Statistical Methods, 3rd ed., chapter 3. */
 #define SHIFT_EXACT 60
 #define SHIFT_MAX 2000
 
 struct shift {
 	double change; /* B / A - 1 */
-	double low;    /* 95 % interval of it */
+	double low;    /* 95 % interval of change */
 	double high;
 	bool bounded;	       /* there is an interval */
 	double p;	       /* two-sided */
-	size_t lower;	       /* pairs in which B was lower */
+	size_t lower;	       /* pairs in which B is lower */
 	int64_t difference_ns; /* median of B - A */
 };
 

@@ -1,6 +1,5 @@
-/* summary.c: from samples to one iteration's summary; see summary.h.
- *
- * What is computed across iterations is in summary_run.c. */
+/* summary.c: computes an iteration's summary from its samples; see summary.h.
+ * summary_run.c has the statistics across iterations. */
 #include "loadgen/stats/summary.h"
 
 #include <errno.h>
@@ -38,7 +37,7 @@ summary_close(struct summary *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* Room for more values; what is there stays. */
+/* Make room for more values; keeps the present ones. */
 static int
 series_reserve(struct sample_series *p, size_t more)
 {
@@ -51,7 +50,7 @@ series_reserve(struct sample_series *p, size_t more)
 	return 0;
 }
 
-/* Value of a sample in a series; false if it has none. */
+/* Get the value of a sample in a series; false if it has none. */
 static bool
 sample_value(const struct request_sample *sample,
     enum expectation_series series, int64_t *out)
@@ -82,7 +81,7 @@ sample_value(const struct request_sample *sample,
 		*out = instant_since(sample->first, sample->kernel_first);
 		return ok && instant_is_set(sample->kernel_first);
 	case SERIES_LAG:
-		/* The generator's lateness does not depend on the response. */
+		/* Lag exists without a response. */
 		if (sample->outcome == OUTCOME_UNSENT)
 			return false;
 		*out = sample_lag_ns(sample);
@@ -109,7 +108,7 @@ distribution_fill(struct latency_summary *d, const int64_t *sorted, size_t n,
 		d->at_ns[i] = quantile_sorted(sorted, n, p->at[i]);
 }
 
-/* The values of one series, appended to its pool and described. */
+/* Append the values of a series to its pool, and summarise them. */
 static int
 add_series(struct summary *s, struct iteration_summary *sum,
     const struct iteration *it, enum expectation_series series)
@@ -177,7 +176,8 @@ list_slow(struct iteration_summary *sum, const struct iteration *it)
 	}
 }
 
-/* From the first request's due time to the last one's sending. */
+/* Return the rate from the first request's due time to the last one's
+ * sending. */
 static double
 sending_rate(const struct iteration *it, size_t sent)
 {

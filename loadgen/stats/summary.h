@@ -1,16 +1,16 @@
-/* summary.h: what the samples say, per iteration and for the whole run.
+/* summary.h: statistics of the samples, per iteration and for the whole run.
  *
- * The public interface of stats/, which judges: summaries of samples
- * (summary.h), the generator (verdict.h), causes (findings.h), and two targets
- * (compare.h).  It sends nothing and reads no clock.  experiment.c calls it;
- * report/ prints what it says.
+ * The public interface of stats/, which evaluates a run: summaries of samples
+ * (summary.h), the generator (verdict.h) and causes (findings.h).  The folder
+ * sends nothing and reads no clock.  experiment.c calls it; report/ prints the
+ * results.
  *
  * Failed requests are counted by kind and are in no distribution: a failure has
- * no latency, nor a bound of one.  Distributions are exact, from sorted
- * samples.  What is compared across iterations is a statistic of each complete
- * iteration (its p99, say): the median of those and its order-statistic
- * interval.  Pooled figures take all requests as one sample; they are
- * secondary, as requests that meet the same stall are not independent.
+ * no latency, nor a bound on one.  Distributions are exact, from sorted
+ * samples.  Figures of a run are medians over complete iterations of a
+ * statistic (p99, say), with order-statistic intervals.  Pooled figures take
+ * all requests as one sample; they are secondary, as requests that meet the
+ * same stall are not independent.
  *
  * Keeps 64 bytes per successful request.  One thread. */
 #pragma once
@@ -34,21 +34,21 @@ struct latency_summary {
 struct iteration_summary {
 	unsigned index;
 	uint64_t seed;
-	bool partial; /* interrupted: in no median */
+	bool partial; /* interrupted: excluded from medians */
 	size_t sent;
 	size_t outcomes[OUTCOME_COUNT];
-	size_t errors; /* sum of those that are errors */
+	size_t errors; /* sum of the outcomes that are errors */
 	size_t warmup_errors;
 	uint32_t status[STATUS_CODES];
 	uint32_t failed_status[STATUS_CODES]; /* of OUTCOME_STATUS */
-	double rate_per_s; /* at which they were really sent */
+	double rate_per_s;		      /* actual rate of sending */
 	size_t max_in_flight;
-	size_t new_connections; /* requests that needed one */
+	size_t new_connections; /* requests that opened one */
 	uint32_t unsolicited;
-	bool clock_stepped; /* no kernel stamps */
+	bool clock_stepped; /* true: kernel stamps were discarded */
 	struct latency_summary series[SERIES_COUNT];
 	size_t lag_over_1ms;
-	size_t waited; /* for a connection */
+	size_t waited; /* requests that waited for a connection */
 	int64_t waited_max_ns;
 	struct slow_list slow;
 	struct hiccups hiccups;
@@ -57,7 +57,7 @@ struct iteration_summary {
 	long involuntary_switches;
 };
 
-/* A statistic of each complete iteration, seen across iterations. */
+/* The median over complete iterations of a statistic. */
 struct median {
 	size_t count; /* iterations; 0: the rest means nothing */
 	int64_t median_ns;
@@ -79,7 +79,7 @@ struct summary {
 	const struct criteria *criteria;      /* borrowed */
 	struct iteration_summary *iterations; /* owned */
 	size_t count;
-	size_t complete; /* of those, not partial */
+	size_t complete; /* iterations that are not partial */
 	struct sample_series pool[SERIES_COUNT];
 	struct latency_summary pooled[SERIES_COUNT];
 	size_t sent;
@@ -87,7 +87,7 @@ struct summary {
 	size_t errors;
 	size_t warmup_errors;
 	uint32_t failed_status[STATUS_CODES]; /* of OUTCOME_STATUS */
-	/* Of those whose kind a system call decided. */
+	/* Failures by outcome and errno, if a system call failed. */
 	uint32_t failed_errno[OUTCOME_COUNT][SAMPLE_ERRNOS];
 	struct slow_list slow;
 	int64_t *scratch; /* owned; a value per iteration */
@@ -103,22 +103,22 @@ void summary_close(struct summary *s);
  * may reuse or free *it afterwards.  Returns 0 or -ENOMEM. */
 int summary_add(struct summary *s, struct iteration *it);
 
-/* After the last iteration: compute what is pooled.  Call once. */
+/* Compute the pooled figures.  Call once, after the last iteration. */
 void summary_finish(struct summary *s);
 
 /* The median over complete iterations of one statistic of one series; percent
- * is that of STATISTIC_PERCENTILE and must be one the run reports. */
+ * is for STATISTIC_PERCENTILE and must be one that the run reports. */
 struct median summary_median(struct summary *s, enum expectation_series series,
     enum expectation_statistic statistic, double percent);
 
 /* The median over iterations of latency p99 minus the server's p99. */
 struct median summary_gap_at_p99(struct summary *s);
 
-/* The pooled latency p99 if every failed request counted as slower than any
- * other.  Returns false if it would lie among the failed. */
+/* Compute the pooled latency p99, with failed requests counted as slower than
+ * all others.  Returns false if p99 is then a failed request. */
 bool summary_p99_with_errors(const struct summary *s, int64_t *out_ns);
 
-/* The value an expectation is about, in the unit of its limit.  Returns false
- * if it was not measured. */
+/* Compute the value that an expectation compares, in the unit of its limit.
+ * Returns false if the value was not measured. */
 bool
 summary_actual(struct summary *s, const struct expectation *e, double *out);

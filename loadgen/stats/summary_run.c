@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-/* One statistic of a distribution that has samples. */
+/* Return a statistic of a distribution that has samples. */
 static int64_t
 statistic_of(const struct latency_summary *d, const struct percentiles *p,
     enum expectation_statistic statistic, double percent)

@@ -1,21 +1,23 @@
 /* verdict.h: whether the reported figures can be trusted.
  *
- * Not whether the machine is perfect: a late request spoils only the figures
- * that it moves.  Each reported latency percentile has the lag of its requests
- * in it, so it is the most that a perfect generator would have reported; the
- * same percentile of sample_least_ns() is the least.  That holds for
- * percentiles because it holds for each request (samples_bound()): raising
- * every value raises every order statistic, and the median of those.
+ * A late request does not spoil the run, only the figures that it changes.
+ * Reported latency percentiles include the lag of the requests, so they are the
+ * most that a punctual generator would report; the same percentiles of
+ * sample_least_ns() are the least.  Both bounds hold for each request
+ * (samples_bound()) and therefore for percentiles and their medians: raising
+ * every value raises every order statistic.  The trust in a figure:
  *
- *   good      the two differ by less than 50 us or 5 % of the reported figure
- *   within    by more, but by no more than half of it: the figure lies between
- *   doubtful  more than half of it may be the generator's own lateness
+ *   good      the bounds differ by less than 50 us or 5 % of the figure
+ *   within    they differ by more, but by at most half of the reported figure
+ *   doubtful  more than half of the reported figure may be the generator's
+ *             lateness
  *
- * The verdict on the run is good if all figures are, bad (do not use it) if
- * the median over iterations of p99 or of a lower percentile is doubtful, else
- * doubtful.  A request that waited for a connection has that wait in its lag.
- * What has no latency is not judged: failed requests are in no figure, nor are
- * requests that an interruption left unsent or without a response.
+ * The verdict on the run is good if all figures are good; bad (do not use the
+ * run) if the median over iterations of p99 or of a lower percentile is
+ * doubtful; else doubtful.  The lag of a request includes its wait for a
+ * connection.  Failed requests have no latency and so are in no figure, nor are
+ * requests that an interruption left unsent or without a response.  Two more
+ * verdicts:
  *
  *   closed    a closed loop has no schedule to be late for; its latencies
  *             leave out what an independent user would have waited
@@ -47,7 +49,7 @@ enum trust {
 /* A latency that is reported. */
 struct figure {
 	double percent; /* 100: the max */
-	bool pooled;	/* of all requests; else the median over iterations */
+	bool pooled;	/* true: of all requests; else median of iterations */
 	int64_t least_ns;
 	int64_t reported_ns;
 	enum trust trust;
@@ -60,27 +62,27 @@ struct verdict {
 	size_t over_1ms;
 	size_t waited;
 	struct hiccups hiccups;
-	double cpu_pct; /* of one CPU, by the sender while it ran */
+	double cpu_pct; /* share of a CPU that the sender used */
 	long involuntary_switches;
 };
 
 /* Judge a finished summary. */
 void verdict_reach(struct verdict *v, struct summary *s);
 
-/* Names of verdicts and of trust in every output, by enum. */
+/* Names in every output, by enum verdict_level and by enum trust. */
 extern const char *const verdict_names[];
 extern const char *const trust_names[];
 
-/* How far a figure between these two can be trusted. */
+/* Return the trust in a figure with these bounds. */
 enum trust trust_of(int64_t least_ns, int64_t reported_ns);
 
-/* "p99.9" or "max", in out. */
+/* Write "p99.9" or "max"; returns out. */
 const char *figure_name(double percent, char out[PERCENTILE_KEY_MAX]);
 
-/* Why figures are not good, one text at a time: "p99.9 within 1.20ms - 1.50ms".
- * NULL: no more.  *at is 0 at first. */
+/* Return the reasons why figures are not good, one per call: "p99.9 within
+ * 1.20ms - 1.50ms"; then NULL.  *at is 0 at first. */
 const char *verdict_reason(const struct verdict *v, const struct percentiles *p,
     unsigned *at, char text[FIGURE_TEXT_MAX]);
 
-/* The least trusted of the figures of one percentile, or NULL. */
+/* Return the least trusted of the figures of one percentile, or NULL. */
 const struct figure *verdict_find(const struct verdict *v, double percent);

@@ -1,10 +1,9 @@
 /* access_log.c: a ring of records and the thread that writes them.
  *
- * head is written by the writer, tail by the proxy thread; each reads the
- * other's with acquire.  A writer that finds the ring empty says that it is
- * going to sleep, looks once more, and reads an eventfd; the proxy thread
- * looks at that word after each line (both sequentially consistent, so that
- * one of the two sees the other). */
+ * The writer writes head, the proxy thread writes tail; each reads the other
+ * with acquire.  A writer that finds the ring empty sets sleeping, checks the
+ * ring again, and waits for an eventfd; the proxy thread checks sleeping after
+ * each line.  Both are sequentially consistent, so that no wake-up is lost. */
 #include "proxy/access_log/access_log.h"
 
 #include <assert.h>
@@ -31,8 +30,8 @@
 #define RING_RECORDS 2048 /* lines that may wait for the disk, 3 KiB each */
 #define BATCH_BYTES ((size_t)64 * 1024)
 #define CLOSE_PATIENCE_NS NS_PER_S
-#define LOOK_MS 50   /* while a pipe is full: is it time to end? */
-#define WAKE_MS 1000 /* a wake-up that failed delays a line, or the end */
+#define LOOK_MS 50   /* period of checks for the end while a pipe is full */
+#define WAKE_MS 1000 /* most delay if a wake-up fails */
 
 struct entry {
 	bool change; /* not a line: write to fd from here on */
@@ -46,21 +45,22 @@ struct access_log {
 	struct entry ring[RING_RECORDS];
 	_Atomic uint64_t head, tail;
 	_Atomic bool sleeping, closing;
-	_Atomic uint64_t written, dropped, failed; /* each stands alone */
+	_Atomic uint64_t written, dropped, failed; /* independent */
 
-	/* the writer's own */
+	/* Writer's thread only. */
 	int fd;	     /* owned, -1 none */
-	bool blocks; /* others share it: it may not be non-blocking */
+	bool blocks; /* a shared file, which is not set non-blocking */
 	bool cut;    /* the file ends in the middle of a line */
 	bool complained;
-	size_t used, lines; /* waiting in the buffer */
+	size_t used, lines; /* in the buffer */
 	struct instant give_up;
 	char buffer[BATCH_BYTES + ACCESS_LINE_MAX];
 };
 
 /* --- the writer's thread -------------------------------------------------- */
 
-/* False when the file takes nothing and it is time to end. */
+/* Wait until the file takes bytes.  False: the log is being closed, and the
+ * file still takes none. */
 static bool
 wait_writable(struct access_log *l)
 {
@@ -78,7 +78,7 @@ wait_writable(struct access_log *l)
 	return true;
 }
 
-/* All of it, or *done bytes and why not more. */
+/* Write all bytes.  0, or a negative errno after writing *done bytes. */
 static int
 write_all(struct access_log *l, const char *bytes, size_t length, size_t *done)
 {
@@ -102,8 +102,8 @@ write_all(struct access_log *l, const char *bytes, size_t length, size_t *done)
 	return 0;
 }
 
-/* Write the lines that wait, on a line of their own.  Result as of
- * write_all. */
+/* Write the lines in the buffer, after a newline if the file ends in the middle
+ * of a line.  Returns as write_all. */
 static int
 write_lines(struct access_log *l, size_t *done)
 {
@@ -117,7 +117,7 @@ write_lines(struct access_log *l, size_t *done)
 	return err;
 }
 
-/* How many lines end in the first bytes of the buffer. */
+/* Count the lines that end in the first bytes of the buffer. */
 static size_t
 lines_in(const struct access_log *l, size_t bytes)
 {
@@ -160,7 +160,7 @@ flush(struct access_log *l)
 	if (err < 0) {
 		atomic_fetch_add_explicit(
 		    &l->failed, l->lines - whole, memory_order_relaxed);
-		/* Once until it works again. */
+		/* Log one failure, and no more until a write succeeds. */
 		if (!l->complained)
 			log_event(LOG_LEVEL_ERROR, "access_log_failed",
 			    "error=\"%s\" advice=\"lines are lost: free disk "
@@ -244,7 +244,8 @@ access_log_bytes(void)
 	return sizeof(struct access_log);
 }
 
-/* The terminal or pipe of the user who started us, whom we no longer are. */
+/* Open standard output or error by its descriptor: its path belongs to the user
+ * who started Tailor, before process.user. */
 static int
 open_standard(const char *path)
 {
@@ -266,7 +267,7 @@ access_log_prepare(const struct config *c, int *fd)
 	*fd = -1;
 	if (*path == '\0')
 		return 0;
-	/* A pipe without a reader must not stop us here or later. */
+	/* Non-blocking: a pipe without a reader must not stop Tailor. */
 	*fd = file_append(path, 0640);
 	if (*fd == -EACCES)
 		*fd = open_standard(path);
@@ -312,7 +313,7 @@ fail_log:
 	return err;
 }
 
-/* The next free place, or NULL. */
+/* Return the next free entry of the ring, or NULL. */
 static struct entry *
 place(struct access_log *l)
 {

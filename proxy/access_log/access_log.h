@@ -1,12 +1,12 @@
 /* access_log.h: one line for every request, written off the proxy thread.
  *
  * The proxy thread fills a record in a ring (single producer, single
- * consumer); a thread of low priority makes text of it and writes it, many
- * lines at a time.  A full ring drops the line and counts it: a slow disk, or
- * a reader of a pipe that went away, never delays a request.
+ * consumer); a thread of low priority formats records and writes them, many
+ * lines at a time.  If the ring is full, the line is dropped and counted: a
+ * slow disk, or a pipe without a reader, never delays a request.
  *
- * A new file is put into the same ring, so lines from before go to the old
- * file and lines from after to the new one.
+ * A change of file goes through the same ring: earlier lines go to the old
+ * file, later lines to the new one.
  *
  * Cost to the proxy thread: filling up to 3 KiB, and a system call only when
  * the writer sleeps. */
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct access_log; /* NULL: there has been no log yet */
+struct access_log; /* NULL until a first file is opened */
 struct access_record;
 struct config;
 
@@ -24,23 +24,23 @@ struct access_log_stats {
 	uint64_t failed;	   /* lines that the file did not take */
 };
 
-/* Open the file of c->access_log: *fd, -1 if none is wanted.  0, or a negative
- * errno after one message that says what to do. */
+/* Open the file of c->access_log as *fd; -1 if none is configured.  0, or a
+ * negative errno after one message that says what to do. */
 int access_log_prepare(const struct config *c, int *fd);
 
-/* Write to fd (taken) from the next line on; -1: no more.  Starts the thread
- * when the first file comes.  0, -EAGAIN when the ring is full, or another
- * negative errno; fd is closed then. */
+/* Write to fd, which the log now owns, from the next line on; -1: to no file.
+ * The first file starts the thread.  0, -EAGAIN when the ring is full, or
+ * another negative errno; fd is closed on error. */
 int access_log_switch(struct access_log **lp, int fd);
 
-/* The next record to fill in, all zero, or NULL (counted as dropped); then
- * hand it over. */
+/* Get the next record, all zero, to fill in; NULL if the ring is full (counted
+ * as dropped).  commit then hands it to the writer's thread. */
 struct access_record *access_log_begin(struct access_log *l);
 void access_log_commit(struct access_log *l);
 
-/* The counters of l, all 0 if l is NULL; the bytes that an open log takes. */
+/* Get the counters of l, all 0 if l is NULL; and the memory of an open log. */
 void access_log_stats(const struct access_log *l, struct access_log_stats *out);
 size_t access_log_bytes(void);
 
-/* Write out what waits, for a second at most, and end the thread. */
+/* Write the lines in the ring, for a second at most, and end the thread. */
 void access_log_free(struct access_log **lp);

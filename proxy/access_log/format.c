@@ -19,8 +19,8 @@
 #include "config/config.h"
 #include "proxy/access_log/record.h"
 
-/* Text being made.  The bound is known to suffice: the longest record, every
- * byte of it escaped, is tested. */
+/* The text being written.  ACCESS_LINE_MAX is enough: a test formats the
+ * longest record with every byte escaped. */
 struct access_text {
 	char *at;
 	size_t room;
@@ -122,7 +122,7 @@ json_member(struct access_text *l, const char *key, const char *s, size_t n)
 	print(l, "\"");
 }
 
-/* The same, of what a request need not have. */
+/* The same, unless s is "". */
 static void
 json_optional(struct access_text *l, const char *key, const char *s)
 {
@@ -178,7 +178,7 @@ format_json(const struct access_record *r, struct access_text *l)
 
 /* --- text ----------------------------------------------------------------- */
 
-/* ends: bytes that would end the place where it stands, escaped too. */
+/* Append s escaped.  ends: delimiters that must be escaped, too. */
 static void
 text_escape(struct access_text *l, const char *s, const char *ends)
 {
@@ -204,7 +204,7 @@ text_time(struct access_text *l, int64_t ns, char separator)
 		    (int)(ns % NS_PER_MS / NS_PER_US), separator);
 }
 
-/* "METHOD target HTTP/1.1", as Apache and HAProxy have it. */
+/* Append "METHOD target HTTP/1.1", like Apache and HAProxy. */
 static void
 text_request(struct access_text *l, const struct access_record *r)
 {
@@ -246,7 +246,7 @@ format_text(const struct access_record *r, struct access_text *l)
 	print(l, "\n");
 }
 
-/* "-" for what the request had not. */
+/* Append s in quotes, or "-" for "". */
 static void
 text_quoted(struct access_text *l, const char *s)
 {

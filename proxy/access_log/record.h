@@ -9,23 +9,23 @@
 #include <stdint.h>
 
 #define ACCESS_TARGET_MAX 1024 /* a longer target is cut, and ends in "..." */
-#define ACCESS_FIELD_MAX 512   /* the same of a header field */
+#define ACCESS_FIELD_MAX 512   /* likewise a header field */
 #define ACCESS_LINE_MAX \
 	((size_t)18 * 1024) /* every byte escaped, and the rest */
 
-/* Durations are in ns; -1: that never happened. */
+/* Durations are in ns; -1: the period never began or ended. */
 struct access_record {
 	unsigned format;	      /* enum config_access */
 	int64_t wall_ns;	      /* of the first byte, since 1970 */
 	int64_t receive_ns;	      /* first byte to whole request */
-	int64_t queue_ns;	      /* to the attempt that won */
-	int64_t connect_ns;	      /* to its first byte written */
-	int64_t upstream_ns;	      /* to the first byte of its answer */
-	int64_t send_ns;	      /* commit to last byte given out */
+	int64_t queue_ns;	      /* whole request to winning attempt */
+	int64_t connect_ns;	      /* winning attempt to first byte sent */
+	int64_t upstream_ns;	      /* first byte sent to response's first */
+	int64_t send_ns;	      /* commit to last byte sent to client */
 	int64_t total_ns;	      /* first byte in to last byte out */
-	uint64_t bytes_in, bytes_out; /* body; whole answer */
+	uint64_t bytes_in, bytes_out; /* request body; whole response */
 	int status;		      /* 499: the client left */
-	int minor;		      /* of the client's HTTP/1; -1: unknown */
+	int minor;		      /* client's HTTP/1.minor; -1: unknown */
 	bool reused;		      /* the winner's connection was kept */
 	unsigned attempts, attempt;   /* how many; which one won, from 1 */
 	unsigned connections, inflight;
@@ -33,17 +33,18 @@ struct access_record {
 	char trace_id[33]; /* "": none */
 	char client[INET6_ADDRSTRLEN + 8];
 	char method[16];
-	char upstream[32]; /* "": answered by Tailor itself */
+	char upstream[32]; /* "": Tailor itself responded */
 	char trigger[16];  /* of the second attempt; "": none */
-	char flags[64];	   /* "": nothing to say */
+	char flags[64];	   /* "": none */
 	char target[ACCESS_TARGET_MAX];
-	/* Fields of the request; "": it had none. */
+	/* Header fields of the request; "": absent. */
 	char host[ACCESS_FIELD_MAX];
 	char referer[ACCESS_FIELD_MAX];
 	char user_agent[ACCESS_FIELD_MAX];
 };
 
-/* Leave out what was asked for; in place. */
+/* Remove the query from the target and the Referer; or shorten the client's
+ * address to its network. */
 void access_redact_query(struct access_record *r);
 void access_redact_client(struct access_record *r);
 

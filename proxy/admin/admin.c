@@ -110,7 +110,7 @@ on_metrics_unknown(struct admin_call *call)
 	admin_reply_error(call, 404, "GET /metrics, /healthz or /readyz");
 }
 
-/* The first that fits. */
+/* The first route that fits a path is used. */
 static const struct admin_route routes[] = {
     {"GET", "/", .handler = on_index},
     {"GET", "/metrics", .handler = on_metrics},
@@ -178,7 +178,8 @@ static const struct client_events client_events = {
     .begin = admin_call_begin,
 };
 
-/* Where there is no memory for clients, an operator can still ask why. */
+/* Reserve some blocks, so that the admin listener still works when memory has
+ * run out. */
 static void
 blocks_prepare(struct block_pool *pool)
 {
@@ -220,7 +221,7 @@ admin_make(struct proxy *p)
 	return a;
 }
 
-/* Takes a. */
+/* Open the listener of a; takes ownership of a. */
 static int
 admin_open(struct admin **out, struct admin *a, const char *name,
     const struct config_address *address)
@@ -268,7 +269,7 @@ admin_new_metrics(struct admin **out, struct proxy *p)
 		return -ENOMEM;
 	a->metrics_only = a->clients.known_only = true;
 	a->routes = metrics_routes;
-	/* Whom its clients' list of networks lets in. */
+	/* The clients that may read metrics. */
 	a->config.talechain.networks = c->metrics.networks;
 	memcpy(a->config.talechain.allow, c->metrics.allow,
 	    sizeof(c->metrics.allow));

@@ -2,35 +2,35 @@
  * timelines, health.
  *
  * HTTP on a Unix socket (default) or a loopback address, on the proxy thread,
- * over connections like those of the service's clients (clients.h), with times
- * and limits of its own.  It is not authenticated: a process that may connect
- * may ask.  Requests that a browser was tricked into (an Origin, a foreign
- * Host) are refused, and what changes anything wants POST. */
+ * over connections like those of the service's clients (clients.h), with
+ * separate timeouts and limits.  There is no authentication: any process that
+ * can connect may send requests.  Requests that a web page may have caused (an
+ * Origin, a foreign Host) are refused, and every change needs POST. */
 #pragma once
 
 #include "base/instant.h"
 
-/* Connections at once, and the most blocks of memory that one has: to read
- * into, and for a piece of a response (admin_call.c). */
+/* The most connections at once, and the most blocks of memory for each: one to
+ * read into, the others for a piece of a response (admin_call.c). */
 #define ADMIN_CLIENTS_MAX 64
 #define ADMIN_CLIENT_BLOCKS 3
 
 struct admin;
 struct proxy;
 
-/* The response to POST /reload, in numbers and texts. */
+/* The result of POST /reload. */
 #define RELOAD_TEXT 4096
 
 struct reload_result {
 	unsigned changed;	   /* keys that have a new value */
 	unsigned errors;	   /* > 0: nothing was changed */
-	char changes[RELOAD_TEXT]; /* their paths, a line each */
+	char changes[RELOAD_TEXT]; /* paths of the changed keys, one a line */
 	char complaints[RELOAD_TEXT];
 };
 
-/* Open the listener and accept.  0 also when none is configured, or -errno,
- * which is logged if the address cannot be bound.
- *   reload  does what POST /reload asks for: 0 or -errno */
+/* Open the listener and accept.  Returns 0, with *out NULL if no listener is
+ * configured; or -errno (logged if the address cannot be bound).
+ *   reload  called for POST /reload: 0 or -errno */
 int admin_new(struct admin **out, struct proxy *p,
     int (*reload)(void *user, struct reload_result *out), void *user);
 
@@ -39,6 +39,6 @@ int admin_new(struct admin **out, struct proxy *p,
 int admin_new_metrics(struct admin **out, struct proxy *p);
 void admin_free(struct admin **ap);
 
-/* Accept again after a pause, and reuse closed clients.  a may be NULL.  Every
- * tick. */
+/* Resume accepting after a pause, and free closed clients for reuse.  a may be
+ * NULL.  Call it at every tick. */
 void admin_tick(struct admin *a, struct instant now);

@@ -40,7 +40,7 @@ admin_switch(struct admin_call *call)
 	reply_servers(call);
 }
 
-/* The server's number and the kind's, or -1. */
+/* Return the number of a server or of a hazard kind by name, or -1. */
 static int
 server_named(const struct proxy *p, const char *name)
 {
@@ -61,7 +61,7 @@ kind_named(const char *name)
 
 #define KIND_X(symbol, code, ...) " " code
 
-/* A runtime or monitor without a channel reports a pause here. */
+/* POST /hazard: a runtime or monitor without a channel reports a pause. */
 void
 admin_hazard(struct admin_call *call)
 {
@@ -91,7 +91,7 @@ admin_hazard(struct admin_call *call)
 	reply_servers(call);
 }
 
-/* One string per line of text. */
+/* Write text as an array of strings, one per line. */
 static void
 write_lines(struct json *j, const char *key, const char *text)
 {
@@ -124,7 +124,7 @@ admin_reload(struct admin_call *call)
 	admin_reply_json(call, err == 0 ? 200 : err == -EBUSY ? 503 : 422, &j);
 }
 
-/* The server that ?server= names, or NULL after an answer. */
+/* Return the server that ?server= names, or NULL after an error response. */
 static struct server *
 wanted_server(struct admin_call *call)
 {
@@ -161,7 +161,7 @@ forced(const struct admin_call *call)
 	       strcmp(text, "1") == 0;
 }
 
-/* A refusal that does not hold if the request is repeated with force=1. */
+/* Respond with a refusal that force=1 overrides. */
 static void
 reply_forceable(struct admin_call *call, const char *text)
 {

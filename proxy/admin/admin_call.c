@@ -1,4 +1,4 @@
-/* admin_call.c: requests that Tailor itself serves, read and responded to. */
+/* admin_call.c: reads requests that Tailor itself serves, and responds. */
 #include "proxy/admin/admin_call.h"
 
 #include <arpa/inet.h>
@@ -8,11 +8,11 @@
 #include "proxy/client/client.h"
 #include "proxy/request/access_fill.h"
 
-/* A response is given to its client by that much (ADMIN_CLIENT_BLOCKS). */
+/* A long response is written in pieces of this size (ADMIN_CLIENT_BLOCKS). */
 #define PIECE (2 * BLOCK_BYTES)
 
-/* True if a Host, which is valid, names this machine, and is not merely a name
- * that begins so: 127.0.0.1.example.com leads wherever its owner likes. */
+/* True if a valid Host names this machine.  The whole name is compared:
+ * 127.0.0.1.example.com may be any machine. */
 static bool
 is_local(struct slice host)
 {
@@ -31,7 +31,7 @@ is_local(struct slice host)
 	       ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/* A page in a browser must not be able to reach us through its user. */
+/* True if a page of another site may have made the browser send the request. */
 static bool
 is_foreign(const struct client *c, const struct http_head *head)
 {
@@ -48,7 +48,7 @@ read_accept(struct admin_call *call, struct slice accept)
 {
 	static const char name[] = "application/openmetrics-text";
 
-	/* Collectors that know it prefer it. */
+	/* Collectors that accept OpenMetrics prefer it. */
 	call->openmetrics |=
 	    memmem(accept.at, accept.length, name, sizeof(name) - 1) != NULL;
 	negotiate_accept(&call->accept, accept);
@@ -128,7 +128,7 @@ on_gone(struct client *c)
 	call_free(call);
 }
 
-/* The client has taken what it was given: give it more, or end. */
+/* The client has received the last piece: write the next one, or end. */
 static void
 on_written(struct client *c)
 {
@@ -204,7 +204,7 @@ admin_call_begin(struct client *c, const struct http_head *head,
 	if (call == NULL)
 		return false;
 	call->admin = a;
-	/* Collectors name this machine as they like, and only read. */
+	/* The metrics listener allows any Host, as it only reads. */
 	if (a->metrics_only && !c->peer.tale_allowed) {
 		a->proxy->metrics.collectors_refused++;
 		call->refused = "your address is not in metrics.allow";
@@ -296,7 +296,7 @@ admin_reply_report(
 	admin_reply_json(call, 200, &j);
 }
 
-/* The value of a query parameter as it stands there, or an empty slice. */
+/* Return the value of a query parameter, not decoded, or an empty slice. */
 static struct slice
 query_value(struct slice query, const char *name)
 {

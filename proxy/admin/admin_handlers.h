@@ -13,12 +13,12 @@ void admin_ready(struct admin_call *call);
 void admin_restart(struct admin_call *call);
 void admin_log(struct admin_call *call);
 
-/* Handlers that ask the analysis thread, and respond when its text arrives
- * (admin_timeline.c). */
+/* Handlers that put a question to the analysis thread, and respond when its
+ * text arrives (admin_timeline.c). */
 
-/* GET /timeline/ID: the tale of id, in the form that is wanted. */
+/* GET /timeline/ID: the tale of ID, in the form that the client requests. */
 void admin_timeline(struct admin_call *call);
-/* POST /pin?id=ID: keep the tale of id. */
+/* POST /pin?id=ID: keep the tale of ID. */
 void admin_pin(struct admin_call *call);
 /* POST analyze: keep and show the tale of the body's id, with the client's
  * stamps; only under /.talechain/. */
@@ -30,13 +30,14 @@ void admin_slow(struct admin_call *call);
 void admin_blame(struct admin_call *call);
 /* GET /accounts?since=SECONDS&until=SECONDS: the accounts of requests, CSV. */
 void admin_accounts(struct admin_call *call);
-/* GET /latencies, the same: histograms of all requests by class, CSV. */
+/* GET /latencies?since=SECONDS&until=SECONDS: histograms of all requests by
+ * class, CSV. */
 void admin_latencies(struct admin_call *call);
 /* GET /live.json: tailor.live/1. */
 void admin_live(struct admin_call *call);
 
-/* GET /live: the page that draws it.  Does not wait. */
+/* GET /live: the page that draws /live.json.  Does not wait. */
 void admin_live_page(struct admin_call *call);
 
-/* True if a client would rather see a page than plain text. */
+/* True if Accept prefers HTML to plain text. */
 bool admin_wants_page(const struct admin_call *call);

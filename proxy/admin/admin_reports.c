@@ -5,7 +5,7 @@
 #include "proxy/request/proxy.h"
 #include "proxy/upstream/server.h"
 
-/* Which requests keep a drain or restart from its end. */
+/* Write the requests that a drain or restart waits for. */
 static void
 write_waits(const struct server *s, struct json *j)
 {
@@ -30,7 +30,7 @@ write_waits(const struct server *s, struct json *j)
 	json_object_end(j);
 }
 
-/* A server's phase and how full its young generation is, or what steering
+/* Write a server's phase and how full its young generation is, or what steering
  * lacks. */
 static void
 write_steer(const struct proxy *p, unsigned server, struct json *j)
@@ -50,7 +50,7 @@ write_steer(const struct proxy *p, unsigned server, struct json *j)
 	json_object_end(j);
 }
 
-/* The result of the latest probe or health check. */
+/* Write the result of the latest probe or health check. */
 static void
 write_health(const struct server *s, struct json *j)
 {
@@ -150,7 +150,8 @@ state_name(enum request_state state)
 	return NAME_IN(names, state);
 }
 
-/* No fields and no body: they are their users' (docs/threat-model.md). */
+/* Write a request without header fields and body, which are private
+ * (docs/threat-model.md). */
 static void
 write_request(const struct request *r, struct instant now, struct json *j)
 {
@@ -202,7 +203,7 @@ admin_write_stream(struct proxy *p, struct json *j)
 	json_object_end(j);
 }
 
-/* Which of the kernel's events there are, and why others are not. */
+/* Write which kernel events are available, and why others are not. */
 static void
 write_kernel(const struct proxy *p, struct json *j)
 {

@@ -1,6 +1,7 @@
-/* admin_reports.h: what the admin listener reports, as JSON documents.
+/* admin_reports.h: the JSON documents of the admin listener.
  *
- * Each writes one whole document into an empty writer.  Proxy thread only. */
+ * Each function writes one whole document into an empty j.  Proxy thread
+ * only. */
 #pragma once
 
 #include "base/json.h"
@@ -10,7 +11,7 @@
 struct profiler_stats;
 struct proxy;
 
-/* Both servers: tailor.servers/1; and one of them, as an object. */
+/* Write both servers, tailor.servers/1; or one of them, as an object. */
 void admin_write_servers(struct proxy *p, struct json *j);
 void admin_write_server(struct proxy *p, unsigned i,
     const struct profiler_stats *stats, struct json *j);
@@ -18,7 +19,7 @@ void admin_write_server(struct proxy *p, unsigned i,
 /* Requests in flight, the oldest max of them: tailor.requests/1. */
 void admin_write_requests(struct proxy *p, unsigned max, struct json *j);
 
-/* Where the timeline stream is. */
+/* Write where the timeline stream is. */
 void admin_write_stream(struct proxy *p, struct json *j);
 
 /* Version, placement, listeners: tailor.info/1. */
@@ -27,9 +28,9 @@ void admin_write_info(struct proxy *p, struct json *j);
 /* Cost and worth of hedging (proxy/stats/ledger.h): tailor.ledger/1. */
 void ledger_report(struct proxy *p, struct json *j);
 
-/* The last ten minutes, tailor.live/1, which page/live.js draws: begun with the
- * current state; the analysis thread adds hazards, latencies and slow requests.
- * NULL: no memory. */
+/* Begin the report on the last ten minutes, tailor.live/1, which page/live.js
+ * draws, with the current state; the analysis thread adds hazards, latencies
+ * and slow requests.  NULL: no memory. */
 struct analysis_report *live_report_new(struct proxy *p);
 
 /* In watch mode, what acting would have gained (proxy/stats/gain.h):
@@ -38,9 +39,9 @@ void gain_report(struct proxy *p, struct json *j);
 
 /* --- everything that is counted, for Prometheus ------------------------ */
 
-/* Write all metrics.  About 1000 lines; costs the proxy thread some 60 us
- * however many requests and connections there were (it is counted, and reported
- * the next time). */
+/* Write all metrics, about 1000 lines.  Costs the proxy thread some 60 us
+ * however many requests and connections there were; that time is itself a
+ * metric of the next call. */
 void metrics_write(struct proxy *p, struct exposition *e);
 
 /* Parts of metrics_write. */

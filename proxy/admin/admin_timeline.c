@@ -44,7 +44,7 @@ on_pinned(struct tale_query *q, int status, const char *type, const char *text,
 		on_answer(q, status, type, text, length);
 }
 
-/* Get ready to wait for an answer in that form. */
+/* Prepare a call to wait for an answer in that form. */
 static void
 call_asks(struct admin_call *call, enum tale_format format)
 {
@@ -54,8 +54,8 @@ call_asks(struct admin_call *call, enum tale_format format)
 	    .done = on_answer, .user = call, .missing = 500};
 }
 
-/* By ?format=, else by Accept, else preferred; a negative errno: none of
- * ours. */
+/* Return the format that ?format= names, else the one that Accept prefers, else
+ * preferred; a negative errno: none is acceptable. */
 static int
 wanted_format(const struct admin_call *call, enum tale_format preferred)
 {
@@ -143,7 +143,7 @@ admin_pin(struct admin_call *call)
 	    call->proxy, &call->question, id, TALE_FORMAT_JSON, NULL, true);
 }
 
-/* The order with that name; false: there is none. */
+/* Find the order with that name; false: there is none. */
 static bool
 sort_find(const char *name, enum analysis_sort *out)
 {
@@ -161,7 +161,7 @@ sort_find(const char *name, enum analysis_sort *out)
 	return false;
 }
 
-/* A time of the query; *ns is as before if it is not there.  False after a
+/* Read a time from the query; *ns is unchanged if it is missing.  False after a
  * refusal. */
 static bool
 query_ns(struct admin_call *call, const char *name, int64_t *ns)
@@ -303,7 +303,8 @@ EMBED(live_html, "proxy/admin/page/live.html");
 void
 admin_live_page(struct admin_call *call)
 {
-	/* The page has its policy in it, but for this. */
+	/* The page contains the rest of its policy; this part only works as a
+	 * header. */
 	snprintf(call->extra, sizeof(call->extra),
 	    "Content-Security-Policy: frame-ancestors 'none'\r\n");
 	admin_reply(call, 200, tale_format_type(TALE_FORMAT_HTML), live_html,

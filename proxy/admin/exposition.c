@@ -7,7 +7,7 @@
 #include "http/writer.h"
 
 #define FAMILY_NAME_MAX 80
-#define FIRST_BYTES ((size_t)96 << 10) /* usually all that it takes */
+#define FIRST_BYTES ((size_t)96 << 10) /* usually enough for all metrics */
 
 void
 exposition_init(struct exposition *e, bool openmetrics)
@@ -66,7 +66,7 @@ put_seconds(struct exposition *e, uint64_t ns)
 	put(e, text, exposition_seconds(ns, text));
 }
 
-/* A name and what of the labels' braces is known; last: nothing follows. */
+/* Append a name and its labels; last: close the braces, no label follows. */
 static void
 put_name(struct exposition *e, const char *suffix, const struct label *labels,
     bool last)
@@ -89,12 +89,12 @@ put_name(struct exposition *e, const char *suffix, const struct label *labels,
 		put(e, "}", 1);
 }
 
-/* Of each family: a line with its name and type, and what it means in lines
- * that begin with a tab. */
+/* metrics.txt has for each family a line with its name and type, then its
+ * meaning in lines that begin with a tab. */
 EMBED(families, "proxy/admin/metrics.txt");
 
-/* The line of a family, which mostly follows that of the last one; NULL if it
- * has none. */
+/* Find the line of a family; NULL: none.  Begins the search at the last family,
+ * as families are mostly written in the order of the file. */
 static const char *
 family_find(struct exposition *e, const char *name, size_t n)
 {

@@ -81,7 +81,7 @@ ledger_report(struct proxy *p, struct json *j)
 
 /* --- what acting would have gained ------------------------------------- */
 
-/* [bucket, count] each. */
+/* Write an array of [bucket, count]. */
 static void
 write_counts(const uint32_t *count, const char *key, struct json *j)
 {

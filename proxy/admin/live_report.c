@@ -1,7 +1,8 @@
 /* live_report.c: counters and servers, then hazards, latencies and kept tales.
  *
  * The proxy thread writes counters and servers, and copies its recent history
- * (25 KiB): to write that takes longer than other requests should wait. */
+ * (25 KiB), which the analysis thread writes: that would take the proxy thread
+ * too long. */
 #include "proxy/admin/admin_reports.h"
 
 #include <stdlib.h>
@@ -81,7 +82,7 @@ write_latency(const struct live_report *l, struct json *j)
 	json_array_end(j);
 }
 
-/* Slices with requests, oldest first; times are ago. */
+/* Write the slices with requests, oldest first; times are relative to now. */
 static void
 write_slices(const struct live_report *l, struct json *j)
 {
@@ -110,7 +111,7 @@ write_slices(const struct live_report *l, struct json *j)
 	json_array_end(j);
 }
 
-/* How the page draws the kinds of hazards, and their words. */
+/* Write how the page draws each kind of hazard, and its text. */
 static void
 write_kinds(struct json *j)
 {
@@ -127,7 +128,7 @@ write_kinds(struct json *j)
 #undef HAZARD_X
 }
 
-/* Hazards of the window, newest first; times are ago. */
+/* Write the hazards of the window, newest first; times are relative to now. */
 static void
 write_hazards(const struct live_report *l, struct json *j)
 {
@@ -158,7 +159,8 @@ write_hazards(const struct live_report *l, struct json *j)
 	json_array_end(j);
 }
 
-/* The last minute of both edens, oldest first; nothing if none is known. */
+/* Write the last minute of both edens, oldest first; nothing if both are
+ * unknown. */
 static void
 write_heaps(const struct live_report *l, struct json *j)
 {
@@ -191,7 +193,7 @@ write_heaps(const struct live_report *l, struct json *j)
 struct lost_to {
 	enum tale_cause cause;
 	unsigned requests;
-	int64_t lost_ns; /* the largest parts of those requests */
+	int64_t lost_ns; /* sum of the largest parts of the requests */
 };
 
 static int
@@ -202,7 +204,7 @@ lost_first(const void *va, const void *vb)
 	return (a->lost_ns < b->lost_ns) - (a->lost_ns > b->lost_ns);
 }
 
-/* Causes of the window, most lost first. */
+/* Write the causes of the window, those with most lost time first. */
 static void
 write_causes(const struct live_report *l, const struct tale_summary *slow,
     unsigned n, struct json *j)
@@ -245,8 +247,7 @@ write_share(enum tale_cause cause, int64_t share_ns, struct json *j)
 	json_object_end(j);
 }
 
-/* The causes that p99 of each of the last ten minutes consists of, oldest
- * first. */
+/* Write the causes of p99 for each of the last ten minutes, oldest first. */
 static void
 write_tail(const struct live_report *l, const struct tail *t, struct json *j)
 {

@@ -1,5 +1,5 @@
-/* metrics_process.c: what is counted of the process itself, its observer and
- * its tales, as text. */
+/* metrics_process.c: writes the metrics of the process, its observer and its
+ * tales. */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 #include "proxy/request/proxy.h"
 #include "talechain/timeline/timeline.h"
 
-/* How long from one sweep to the next: in powers of two of a ns. */
+/* Write the histogram of times between sweeps, in powers of two of a ns. */
 static void
 write_periods(struct exposition *e, const struct profiler_stats *s)
 {
@@ -36,7 +36,7 @@ write_periods(struct exposition *e, const struct profiler_stats *s)
 	exposition_part(e, "_count", NULL, sum);
 }
 
-/* The cost of the observer's sweeps, in all and by source. */
+/* Write the cost of the observer's sweeps, in total and by source. */
 static void
 write_self(struct exposition *e, const struct profiler_stats *s)
 {
@@ -108,7 +108,7 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    e, "tailor_channels_refused_total", s.channels_refused);
 }
 
-/* Counters by cause, of any that there may be. */
+/* Write a family with a counter for each cause. */
 static void
 by_cause(struct exposition *e, const char *name, const _Atomic uint64_t *value,
     double unit)
@@ -120,8 +120,8 @@ by_cause(struct exposition *e, const char *name, const _Atomic uint64_t *value,
 		    (double)value[i] / unit);
 }
 
-/* Those that have never happened are not written: classes are many, and not
- * known before. */
+/* Write a sample unless it is 0: there are many classes, which are not known in
+ * advance. */
 static void
 class_write(
     struct exposition *e, const char *class, unsigned cause, uint64_t ns)
@@ -133,8 +133,8 @@ class_write(
 		    ns);
 }
 
-/* Time by class and cause; that of routes that lost their place is of "other".
- * Of a place that is given up at this moment a sample may be missing; the sum
+/* Write the time by class and cause; routes that lost their place count as
+ * "other".  A sample of a place that is being lost may be missing once; the sum
  * of all samples never falls. */
 static void
 by_class(struct proxy *p, struct exposition *e)
@@ -160,7 +160,8 @@ by_class(struct proxy *p, struct exposition *e)
 	}
 }
 
-/* Causes without a share are not written, nor classes without a figure. */
+/* Write the shares of p99 by class and cause, without shares of 0 and classes
+ * without figures. */
 static void
 write_tail(struct proxy *p, struct exposition *e)
 {
@@ -249,8 +250,8 @@ memory_now(double *resident, double *virtual)
 	*virtual = (double)pages * page;
 }
 
-/* O(descriptors): with 10,000 of them a millisecond, so not each one is
- * looked at: the kernel counts them since 6.2 (st_size), before it does not. */
+/* Return the number of open descriptors.  Listing 10,000 of them takes a
+ * millisecond, so st_size is read instead, which the kernel sets since 6.2. */
 static double
 descriptors_open(const struct proxy *p)
 {
@@ -268,7 +269,7 @@ descriptors_open(const struct proxy *p)
 	return n;
 }
 
-/* The names that every Prometheus client library has. */
+/* Write the metrics that every Prometheus client library has. */
 static void
 write_standard(struct proxy *p, struct exposition *e)
 {
@@ -285,7 +286,7 @@ write_standard(struct proxy *p, struct exposition *e)
 	exposition_family(e, "process_start_time_seconds");
 	text_add(&e->text, "process_start_time_seconds %.3f\n",
 	    (double)instant_wall_ns(p->started) / 1e9);
-	/* A twentieth of what getrusage costs. */
+	/* Twenty times as fast as getrusage(). */
 	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu) != 0)
 		return;
 	exposition_family(e, "process_cpu_seconds_total");
@@ -293,7 +294,8 @@ write_standard(struct proxy *p, struct exposition *e)
 	    e, NULL, (uint64_t)cpu.tv_sec * NS_PER_S + (uint64_t)cpu.tv_nsec);
 }
 
-/* When the oldest event that can still be read was read; not set: none. */
+/* Return when the observer read the oldest event that is still in the stream;
+ * not set: none. */
 static struct instant
 stream_oldest(struct timeline *t)
 {
@@ -305,7 +307,7 @@ stream_oldest(struct timeline *t)
 
 	if (timeline_reader_from(&r, t) < 0)
 		return oldest;
-	/* Overtaken at once, even twice: then it is very young. */
+	/* The oldest event may be overwritten while it is read: try again. */
 	for (int i = 0; i < 3 && got == TIMELINE_READ_LOST; i++)
 		got = timeline_read(r, &slot, &lost);
 	if (got == TIMELINE_READ_OK)

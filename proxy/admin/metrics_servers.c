@@ -1,16 +1,16 @@
-/* metrics_servers.c: what is counted of servers and their hazards, as text. */
+/* metrics_servers.c: writes the metrics of servers and their hazards. */
 #include "proxy/admin/admin_reports.h"
 #include "proxy/request/proxy.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/server.h"
 
-/* The labels of one of them. */
+/* Labels of a hazard: server s, kind k. */
 #define HAZARD(p, s, k)                                          \
 	LABELS({"server", (p)->upstream.server[s].config->name}, \
 	    {"kind", hazard_kind_name((enum hazard_kind)(k))})
 #define KIND(k) LABELS({"kind", hazard_kind_name((enum hazard_kind)(k))})
 
-/* Pauses that are waited out (T4). */
+/* Write the metrics of pauses that requests wait out (T4). */
 static void
 write_waits(struct proxy *p, struct exposition *e)
 {
@@ -53,7 +53,7 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	write_waits(p, e);
 	exposition_family(e, "tailor_swaps_by_reason_total");
 	for (unsigned i = 0; i < HEDGE_TRIGGER_COUNT; i++)
-		if (i != HEDGE_FIRST && i != HEDGE_TIMER) /* never these */
+		if (i != HEDGE_FIRST && i != HEDGE_TIMER) /* never a reason */
 			exposition_sample(e,
 			    LABELS({"reason",
 				hedge_trigger_name((enum hedge_trigger)i)}),
@@ -142,7 +142,7 @@ write_states(struct proxy *p, struct exposition *e)
 	    &p->upstream.server[s].connect_length, NULL);
 }
 
-/* A family with a sample for each server s. */
+/* Write a family with a sample for each server s. */
 #define PER_SERVER(metric, value)                                         \
 	exposition_family(e, metric);                                     \
 	UPSTREAM_EACH(&p->upstream, place)                                \

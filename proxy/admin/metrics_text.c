@@ -1,5 +1,5 @@
-/* metrics_text.c: what is counted of requests and hedges, as text.  The rest is
- * written by metrics_servers.c and metrics_process.c. */
+/* metrics_text.c: writes the metrics of requests and hedges; the others are in
+ * metrics_servers.c and metrics_process.c. */
 #include "base/array.h"
 #include "proxy/admin/admin_reports.h"
 
@@ -39,7 +39,7 @@ write_requests(struct proxy *p, struct exposition *e)
 	    "aborted", "1xx", "2xx", "3xx", "4xx", "5xx"};
 	static const char *const method[] = {"GET", "HEAD", "OPTIONS", "POST",
 	    "PUT", "DELETE", "PATCH", "other"};
-	/* Statuses that Tailor itself sends; others would be counted, too. */
+	/* Statuses that Tailor itself sends. */
 	static const unsigned short code[] = {200, 400, 403, 404, 405, 406, 408,
 	    413, 414, 417, 429, 431, 500, 501, 502, 503, 504, 505};
 	const struct metrics *m = &p->metrics;

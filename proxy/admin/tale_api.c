@@ -1,5 +1,5 @@
-/* tale_api.c: questions to the analysis thread, and who may ask them on the
- * ordinary listeners: timeline, pin, analyze. */
+/* tale_api.c: questions to the analysis thread; and timeline, pin and analyze
+ * on the ordinary listeners, with their access check. */
 #include "proxy/admin/tale_api.h"
 
 #include "http/writer.h"
@@ -9,7 +9,7 @@
 #include "proxy/request/table.h"
 
 #define PREFIX "/.talechain/"
-#define NAMES_MAX 256 /* of requests about that time */
+#define NAMES_MAX 256 /* requests of about that time */
 
 void
 tale_api_init(struct tale_api *t)
@@ -96,8 +96,8 @@ tale_query(struct proxy *p, struct tale_query *q, const char *id,
 	if (!question.known)
 		snprintf(question.request.external_id,
 		    sizeof(question.request.external_id), "%s", id);
-	/* Kernel events of a request may come when none is in flight any more
-	 * and the observer rests. */
+	/* Kernel events may arrive after the last request has finished, when
+	 * the observer rests: wake it to read them. */
 	profiler_wake(p->profiler);
 	if (client != NULL) {
 		question.has_client = true;

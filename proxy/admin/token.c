@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The reason why a line is no token; NULL: it is one. */
+/* Return why a line is not a valid token, or NULL. */
 static const char *
 line_judge(struct slice line)
 {
@@ -22,7 +22,8 @@ line_judge(struct slice line)
 	return NULL;
 }
 
-/* The first size bytes of a file; how many there are, or a negative errno. */
+/* Read the first size bytes of a file.  Returns how many there were, or a
+ * negative errno. */
 static ssize_t
 file_read(const char *path, char *text, size_t size)
 {

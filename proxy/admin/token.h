@@ -1,7 +1,7 @@
-/* token.h: the secret with which timelines may be read from anywhere.
+/* token.h: the secret with which timelines may be read from any address.
  *
- * It stands in a file (talechain.token_file), not in the configuration, which
- * is shown to people.  It is never logged.  Proxy thread only. */
+ * The token is in a file (talechain.token_file), not in the configuration,
+ * which GET /config shows.  It is never logged.  Proxy thread only. */
 #pragma once
 
 #include "http/http.h"
@@ -12,15 +12,15 @@
 
 struct token {
 	char text[TOKEN_MAX];
-	size_t length; /* 0: there is none */
+	size_t length; /* 0: no token */
 };
 
-/* Read the token: the file's only line, 16 to 256 visible ASCII characters.  A
- * path of "" is no token.  Returns 0, or -EPERM if all users may read or write
- * the file, -EINVAL if it holds something else, or what opening it fails with;
- * *out is unchanged then, and why says what to do. */
+/* Read the token: the file's only line, 16 to 256 visible ASCII characters.  If
+ * path is "", there is no token.  Returns 0; -EPERM if all users may read or
+ * write the file; -EINVAL if the file holds no token; or the error of opening
+ * it.  On error *out is unchanged, and why says what to do. */
 int token_read(const char *path, struct token *out, char why[TOKEN_WHY]);
 
-/* True if a request has the token: "Authorization: Bearer TOKEN".  The time
- * that the comparison takes depends on the lengths only. */
+/* True if a request has the token: "Authorization: Bearer TOKEN".  The time of
+ * the comparison depends on the lengths only. */
 bool token_is_in(const struct token *t, const struct http_head *head);

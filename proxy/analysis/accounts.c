@@ -78,7 +78,8 @@ account_class(char *const *class, unsigned n, const char *method,
 	return out;
 }
 
-/* The number of a name; a new one takes that of a name that no account has. */
+/* Return the number of a name; a new name takes the number of a name that no
+ * account has, or 0 ("other"). */
 static uint8_t
 name_number(struct accounts *a, const char *name)
 {
@@ -126,7 +127,7 @@ store_publish(struct accounts *a)
 	atomic_store(&a->corrupt, s.corrupt);
 }
 
-/* The files were opened or written, or not: err.  Changes are logged. */
+/* Record the result err of opening or writing the files; changes are logged. */
 static void
 store_judge(struct accounts *a, const char *what, int err)
 {
@@ -154,8 +155,8 @@ accounts_keep(struct accounts *a, const char *directory, uint64_t bytes_max)
 		    account_store_open(&a->store, directory, bytes_max));
 }
 
-/* Write accounts that are whole.  What cannot be written is tried again
- * with the next, until the ring has no room for it. */
+/* Write complete accounts.  If writing fails, they are tried again with the
+ * next ones, until the ring overwrites them. */
 static void
 store_write(struct accounts *a)
 {
@@ -184,7 +185,8 @@ store_write(struct accounts *a)
 
 /* --- weights -------------------------------------------------------------- */
 
-/* The second is over: its accounts stand for all that was offered. */
+/* The second is over: weigh its accounts, which represent all requests offered
+ * in it. */
 static void
 second_close(struct accounts *a)
 {
@@ -249,7 +251,7 @@ accounts_put_off(struct accounts *a, const uint32_t offered[ACCOUNT_STRATA])
 		a->offered[k] -= offered[k];
 }
 
-/* The largest parts; what is left of the total is not explained. */
+/* Fill in the largest parts; the rest of the total becomes "unknown". */
 static void
 parts_fill(struct account *one, const struct story *s)
 {
@@ -273,7 +275,8 @@ parts_fill(struct account *one, const struct story *s)
 	one->part_ns[one->parts++] = left;
 }
 
-/* The attempt whose response was used, else the first; its server. */
+/* Return the server of the attempt whose response was used, else of the first
+ * attempt; -1: unknown. */
 static int8_t
 server_of(struct accounts *a, const struct tale_request *r)
 {
@@ -297,7 +300,7 @@ accounts_add(struct accounts *a, const struct story *s, const char *route,
 
 	if (a->max == 0)
 		return;
-	/* A second of so many requests ends early. */
+	/* The ring is full of this second's accounts: end the second early. */
 	if (a->made - a->open == a->max)
 		second_close(a);
 	one = account_at(a, a->made++);
@@ -336,13 +339,13 @@ accounts_end(struct accounts *a, unsigned place)
 /* Accounts that are being read. */
 struct account_walk {
 	int64_t from_ns, to_ns;
-	uint64_t found[2]; /* slow, and not */
-	double share[2];   /* that is taken */
+	uint64_t found[2]; /* slow accounts; others */
+	double share[2];   /* of the found ones, to be taken */
 	account_take *take;
 	void *user;
 };
 
-/* A number in [0, 1) that depends on nothing that chose the account. */
+/* Return a number in [0, 1) that is independent of the account's selection. */
 static double
 lot(const struct account *one)
 {
@@ -360,7 +363,7 @@ walk_take(void *user, const struct account_named *named)
 		w->take(w->user, named, named->account.weight / share);
 }
 
-/* The first account of the ring that is in no file. */
+/* Return the first account of the ring that is in no file. */
 static size_t
 ring_first(const struct accounts *a)
 {
@@ -369,7 +372,7 @@ ring_first(const struct accounts *a)
 	return a->store != NULL && first < a->stored ? a->stored : first;
 }
 
-/* Counts them; returns the counters that some have. */
+/* Count the accounts; returns the counters that some of them have. */
 static uint32_t
 walk_count(struct accounts *a, struct account_walk *w)
 {
@@ -388,7 +391,8 @@ walk_count(struct accounts *a, struct account_walk *w)
 	return counters;
 }
 
-/* Slow ones have three quarters of the room, if they need it. */
+/* Find the shares to take.  Slow accounts get three quarters of the room, if
+ * they need it. */
 static void
 walk_thin(struct account_walk *w, double room)
 {
@@ -402,8 +406,8 @@ walk_thin(struct account_walk *w, double room)
 	w->share[1] = fmin(1, (room - w->share[0] * slow) / fmax(other, 1));
 }
 
-/* When the latest account ended; not later than now, also if the clock once was
- * ahead. */
+/* Return when the latest account ended; at most now, as the clock may have been
+ * set back. */
 static int64_t
 latest_wall_ns(struct accounts *a)
 {
@@ -456,7 +460,7 @@ accounts_read(struct accounts *a, int64_t since_ns, int64_t until_ns,
 
 struct account_csv {
 	struct text *text;
-	uint32_t counters; /* that have a column */
+	uint32_t counters; /* bits of counters with a column */
 };
 
 static void

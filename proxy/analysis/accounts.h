@@ -1,14 +1,16 @@
-/* accounts.h: what is kept of many requests' stories, for tailorctl blame.
+/* accounts.h: accounts: short records of many requests' stories, for tailorctl
+ * blame.
  *
- * All slow requests are examined, and a share of the others.  How many of each
- * stratum there were between two accounts comes with the question; at the end
- * of a second each account weighs (requests of its stratum) / (accounts of it),
- * the inverse of the probability that it was made.  A stratum of which no
- * account was made is carried into the next second: no request is lost.
+ * All slow requests get an account, and a share of the others.  Each KEEP
+ * question says how many requests of each stratum there were since the question
+ * before it.  At the end of a second an account's weight is (requests of its
+ * stratum) / (accounts of its stratum), the inverse of the probability that it
+ * was made.  If a stratum has no account in a second, its requests are carried
+ * into the next second: no request is lost.
  *
- * A ring of the latest, some 350 bytes each.  With a store those of seconds
- * that are over go into it, where the next process finds them, ten seconds at a
- * time; those of the ring that are not in it yet are read from the ring.
+ * The latest accounts are in a ring, some 350 bytes each.  With a store, those
+ * of past seconds are written to files, ten seconds at a time, where the next
+ * process finds them; accounts not yet written are read from the ring.
  * Analysis thread only, but for the sums. */
 #pragma once
 
@@ -19,11 +21,10 @@
 #include "talechain/claims/story.h"
 
 #define ACCOUNTS_KEPT 32768
-/* Names of routes that the ring may have at one time; further ones are
- * "other". */
+/* Most names of routes in the ring at one time; further routes are "other". */
 #define ACCOUNT_NAMES 256
 #define ACCOUNT_SERVERS 2
-/* How many one answer has, about; and those of which a report is made here. */
+/* About how many accounts an answer contains, and a report made here uses. */
 #define ACCOUNTS_ANSWER 65536
 #define ACCOUNTS_REPORT 20000
 
@@ -36,96 +37,98 @@ struct account_name {
 struct accounts {
 	const struct routes *routes;	/* borrowed */
 	struct account *account;	/* owned, max of them */
-	size_t max, made;		/* ever: the newest is made - 1 */
-	size_t open;			/* the first whose second is not over */
-	size_t ready;			/* the first not counted; <= open */
+	size_t max, made;		/* made: ever; the newest is made - 1 */
+	size_t open;			/* first of the present second */
+	size_t ready;			/* first without counters; <= open */
 	struct counted_epochs *counted; /* borrowed; NULL: none */
-	uint64_t second;		/* that is not over */
-	uint64_t offered[ACCOUNT_STRATA];
+	uint64_t second;		/* the present one */
+	uint64_t offered[ACCOUNT_STRATA];	 /* requests not yet weighed */
 	struct account_name name[ACCOUNT_NAMES]; /* the first is "other" */
 	char server[ACCOUNT_SERVERS][ACCOUNT_SERVER];
 	struct account_store *store; /* owned; NULL: none */
-	size_t stored;		     /* the first that is in no file yet */
-	uint64_t stored_second;	     /* when such were written last */
-	bool failed;		     /* to open or write them, last */
+	size_t stored;		     /* first account not in a file yet */
+	uint64_t stored_second;	     /* second of the last write */
+	bool failed;		     /* the last open or write failed */
 
-	/* Any thread reads, by place (routes.h).  Both only grow; what is of
-	 * routes that lost the place is in the second one, which is of "other"
-	 * now.  Read the second one first. */
+	/* Any thread reads, by place (routes.h).  Both only grow.  ended_ns is
+	 * the part of cause_ns from routes that lost the place, which now
+	 * counts as "other".  Read ended_ns first. */
 	_Atomic uint64_t cause_ns[ROUTE_PLACES][TALE_CAUSE_COUNT];
 	_Atomic uint64_t ended_ns[ROUTE_PLACES][TALE_CAUSE_COUNT];
-	/* Of the files; lost: overwritten in the ring before they were
-	 * written; failures: how often they could not be written any more. */
+	/* Of the files; lost: accounts overwritten in the ring before they
+	 * were written; failures: how often writing began to fail. */
 	_Atomic uint64_t bytes, kept, dropped, corrupt, lost, failures;
 };
 
-/* max: how many are held; routes is borrowed.  0 or -ENOMEM; fini either way.
- */
+/* Begin with a ring of max accounts; routes is borrowed.  0 or -ENOMEM; call
+ * fini in either case. */
 int accounts_init(struct accounts *a, const struct routes *routes, size_t max);
-/* Writes what is not in a file yet. */
+/* Write accounts that are not in a file yet, and free the memory. */
 void accounts_fini(struct accounts *a);
 
-/* Keep them in files of that directory, which the store of tales has locked, if
- * they are not yet.  They stay in memory while they cannot be read or written:
- * call it again at times.  Both changes are logged. */
+/* Open the files in that directory, which the store of tales has locked, unless
+ * they are open.  While this fails, accounts stay in memory: call it again now
+ * and then.  A failure is logged, and its end. */
 void
 accounts_keep(struct accounts *a, const char *directory, uint64_t bytes_max);
 
-/* Requests that finished since the last question; a second may be over. */
+/* Add the requests that finished since the last question; closes the second if
+ * it is over. */
 void accounts_offered(struct accounts *a, struct instant now,
     const uint32_t offered[ACCOUNT_STRATA]);
-/* Take that back, if nothing was asked of the accounts since: the question will
- * be put again.  Else a second that is over before would have too few. */
+/* Undo accounts_offered for a question that will be put again.  Otherwise its
+ * requests would count in a second that its account is not in. */
 void
 accounts_put_off(struct accounts *a, const uint32_t offered[ACCOUNT_STRATA]);
 
-/* Keep what a story says; route is a plain name. */
+/* Add the account of a story; route is a plain name. */
 void accounts_add(struct accounts *a, const struct story *s, const char *route,
     enum account_stratum stratum, int64_t end_wall_ns);
 
-/* A route has lost its place: what is counted there is of "other" now. */
+/* A route has lost its place: the place's sums now count as "other". */
 void accounts_end(struct accounts *a, unsigned place);
 
-/* accounts_counted.c: give those whose second is over what was counted of their
- * server, once that is known.
- *   last  what is not known now will not be */
+/* accounts_counted.c: add the counters of their server to accounts of past
+ * seconds, as far as these are known.
+ *   last  do not wait for counters that are not known yet */
 void accounts_count(struct accounts *a, bool last);
 
-/* Columns for some counters: ",CODE" of each, and ",VALUE"; ",": not
- * counted. */
+/* Append CSV columns for some counters: ",CODE" of each, or ",VALUE"; "," if
+ * not counted. */
 void account_counted_head(uint32_t counters, struct text *t);
 void account_counted_write(
     const struct account *one, uint32_t counters, struct text *t);
 
-/* The time [*from_ns, *to_ns) that ended within since_ns .. until_ns before the
- * latest account, wall clock; since_ns 0: from the beginning. */
+/* Find the period [*from_ns, *to_ns), wall clock, from since_ns to until_ns
+ * before the latest account; since_ns 0: from the beginning. */
 void accounts_window(struct accounts *a, int64_t since_ns, int64_t until_ns,
     int64_t *from_ns, int64_t *to_ns);
 
-/* First which counters some have, bits 1 << enum talechain_counter; then each
- * account with its weight. */
+/* Callbacks of accounts_read: first the counters that some accounts have, bits
+ * 1 << enum talechain_counter; then each account with its weight. */
 typedef void account_begin(void *user, uint32_t counters);
 typedef void
 account_take(void *user, const struct account_named *one, double weight);
 
-/* Read those that ended within [latest - since_ns, latest - until_ns], of files
- * and then of memory, each oldest first, the present second's too.
+/* Read accounts that ended within [latest - since_ns, latest - until_ns], from
+ * files and then from memory, each oldest first, up to now.
  *   since_ns, until_ns  counted back from the latest account; since_ns 0: all
- *   room                about so many; of more a share of those that were not
- *                       slow is taken, then of slow ones, which weigh more */
+ *   room                about how many to take; if there are more, first only a
+ *                       share of the requests that were not slow is taken,
+ *                       then of the slow ones, and their weight is raised */
 void accounts_read(struct accounts *a, int64_t since_ns, int64_t until_ns,
     size_t room, account_begin *begin, account_take *take, void *user);
 
-/* Append them as CSV, with a line of names. */
+/* Append those accounts as CSV, with a line of column names. */
 void accounts_write(struct accounts *a, int64_t since_ns, int64_t until_ns,
     size_t room, struct text *t);
 
-/* "GET /search": the method and the first segment of the path; what could not
- * stand in a CSV field, or is long, becomes "_".  Returns out. */
+/* Write the method and the first segment of the path, "GET /search"; a part
+ * that is long, or not valid in a CSV field, becomes "_".  Returns out. */
 char *
 account_route(const char *method, const char *target, char out[ACCOUNT_ROUTE]);
 
-/* The first of n classes of blame.classes that a request is of,
- * else "other"; of no classes its account_route.  Returns out. */
+/* Write the first of n classes of blame.classes that a request belongs to, else
+ * "other"; if n is 0, its account_route.  Returns out. */
 char *account_class(char *const *class, unsigned n, const char *method,
     const char *target, char out[ACCOUNT_ROUTE]);

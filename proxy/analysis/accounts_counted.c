@@ -1,9 +1,9 @@
-/* accounts_counted.c: what was counted of a request's server meanwhile. */
+/* accounts_counted.c: counters of a request's server during the request. */
 #include "proxy/analysis/accounts.h"
 
 #include <string.h>
 
-/* Later, what is not known yet will not be. */
+/* Wait this long for counters; then the account gets none. */
 #define PATIENCE_S 5
 
 /* False: ask again later. */

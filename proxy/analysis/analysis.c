@@ -1,5 +1,4 @@
-/* analysis.c: the analysis thread and the two rings to it; what it does is in
- * worker.c. */
+/* analysis.c: the analysis thread and its rings; worker.c has its work. */
 #include "proxy/analysis/analysis.h"
 
 #include <assert.h>
@@ -14,12 +13,13 @@
 #include "proxy/analysis/budget.h"
 #include "proxy/analysis/worker.h"
 
-#define LAST_NS NS_PER_S /* for what still waits at the end */
-#define QUESTIONS 256	 /* waiting at once in each ring; a power of two */
+#define LAST_NS NS_PER_S /* for questions that still wait at the end */
+#define QUESTIONS 256	 /* places in each ring; a power of two */
 #define ANSWERS 64
-#define LOW_NICE 10 /* rather late than in the way of a request */
+#define LOW_NICE 10 /* less important than requests */
 
-/* proxy -> analysis: head written by the proxy, tail by us. */
+/* Ring from proxy to analysis: the proxy writes asked, the analysis thread
+ * read. */
 struct questions {
 	struct analysis_question question[QUESTIONS];
 	_Atomic uint64_t asked, read;
@@ -34,13 +34,13 @@ struct analysis {
 	/* Questions of clients do not wait for tales that no client asked
 	 * for. */
 	struct questions asked, keeps;
-	int asked_fd, keeps_fd; /* owned; readable: there may be one */
+	int asked_fd, keeps_fd; /* owned; readable: check the ring */
 
 	/* analysis thread */
 	struct analysis_budget budget;
-	int64_t keep_cpu_ns;  /* of the KEEP that is under way */
-	struct instant until; /* KEEPs are done for a client that waits */
-	int nice;	      /* as the process has it */
+	int64_t keep_cpu_ns;  /* CPU time of the present KEEP so far */
+	struct instant until; /* set: a client waits for KEEPs until then */
+	int nice;	      /* nice value of the process */
 	bool may_raise;	      /* a lowered priority can be raised again */
 	pid_t tid;
 
@@ -49,7 +49,7 @@ struct analysis {
 	_Atomic double cpu;
 	_Atomic uint64_t rest_ns; /* a server pauses: rest until then */
 
-	/* analysis -> proxy: the other way round */
+	/* ring from analysis to proxy */
 	struct analysis_answer answer[ANSWERS];
 	_Atomic uint64_t answered, taken;
 	int answer_fd; /* owned */
@@ -68,9 +68,9 @@ wake(int fd)
 
 /* --- the thread's priority ------------------------------------------------ */
 
-/* Without permission to raise it again it is never lowered, or a client would
- * wait for a thread that gets no CPU.  The limit is set while that is allowed:
- * Tailor may give up its rights later. */
+/* True if a lowered priority can be raised again.  Otherwise it is never
+ * lowered, as a client might wait for a thread that gets no CPU.  Raises the
+ * limit now, as Tailor may give up its rights later. */
 static bool
 priority_may_rise(int nice)
 {
@@ -87,7 +87,7 @@ priority_may_rise(int nice)
 	return setrlimit(RLIMIT_NICE, &l) == 0;
 }
 
-/* Any thread. */
+/* Raise the thread's priority.  Any thread. */
 static void
 priority_raise(struct analysis *a)
 {
@@ -95,7 +95,8 @@ priority_raise(struct analysis *a)
 		setpriority(PRIO_PROCESS, (id_t)a->tid, a->nice);
 }
 
-/* A question may have come before low was set: look again after this. */
+/* Lower the thread's priority.  A question may come before low is set: the
+ * caller checks the ring afterwards. */
 static void
 priority_lower(struct analysis *a)
 {
@@ -122,8 +123,7 @@ analysis_ask(struct analysis *a, const struct analysis_question *q)
 	place->put = instant_now();
 	place->keeps =
 	    atomic_load_explicit(&a->keeps.asked, memory_order_relaxed);
-	/* The question is whole before it is counted, and counted before it is
-	 * seen whether the priority is low. */
+	/* Order: write the question, count it, then check the priority. */
 	atomic_store(&to->asked, head + 1);
 	if (!keep)
 		priority_raise(a);
@@ -169,8 +169,8 @@ analysis_take(struct analysis *a, struct analysis_answer *out)
 	uint64_t junk;
 
 	if (atomic_load_explicit(&a->answered, memory_order_acquire) == tail) {
-		/* Empty the eventfd first, then look again: an answer that
-		 * came in between is not lost. */
+		/* Empty the eventfd, then check again, so that no answer is
+		 * missed. */
 		if (read(a->answer_fd, &junk, sizeof(junk)) < 0 &&
 		    errno != EAGAIN)
 			return false;
@@ -189,7 +189,7 @@ analysis_reply(struct analysis *a, const struct analysis_answer *answer)
 	uint64_t head =
 	    atomic_load_explicit(&a->answered, memory_order_relaxed);
 
-	/* The proxy takes answers at every turn; wait for a place. */
+	/* Wait for a place: the proxy takes answers in every turn. */
 	while (head - atomic_load_explicit(&a->taken, memory_order_acquire) ==
 	       ANSWERS) {
 		if (atomic_load(&a->stop)) {
@@ -245,7 +245,7 @@ thread_cpu_ns(void)
 	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-/* True if a KEEP question is in the budget, which is charged once for it. */
+/* True if the budget allows a KEEP question, which is decided once for each. */
 static bool
 keep_is_taken(struct analysis *a, struct analysis_question *q)
 {
@@ -266,8 +266,7 @@ static bool
 wait_until(struct analysis *a, struct instant due)
 {
 	struct pollfd p = {.fd = a->asked_fd, .events = POLLIN};
-	/* A question that comes while a client waits already is next in any
-	 * case. */
+	/* While a client waits already, further questions wait their turn. */
 	nfds_t fds = instant_is_set(a->until) ? 0 : 1;
 	int64_t left_ns;
 	struct timespec t;
@@ -276,7 +275,7 @@ wait_until(struct analysis *a, struct instant due)
 		t = (struct timespec){left_ns / NS_PER_S, left_ns % NS_PER_S};
 		if (ppoll(&p, fds, &t, NULL) <= 0)
 			continue;
-		/* The wake-up may be of a question that was answered
+		/* The wake-up may be for a question that was answered
 		 * already. */
 		fd_drain(a->asked_fd);
 		if (question_next(&a->asked) != NULL || atomic_load(&a->stop))
@@ -298,8 +297,8 @@ keep_wait(void *user, int64_t ns)
 	return false;
 }
 
-/* Wait while a server pauses, but not for ever.  False: a client's question has
- * come. */
+/* Wait while a server pauses, up to ANALYSIS_REST_NS after q was put.  False: a
+ * client's question has come. */
 static bool
 rest_over(struct analysis *a, const struct analysis_question *q)
 {
@@ -308,14 +307,14 @@ rest_over(struct analysis *a, const struct analysis_question *q)
 	    atomic_load_explicit(&a->rest_ns, memory_order_relaxed)};
 
 	if (instant_is_set(a->until))
-		return true; /* one waits already */
+		return true; /* a client waits already */
 	return wait_until(a, instant_before(until, most) ? until : most);
 }
 
 enum keep_result {
 	KEEP_NONE,  /* there is no question */
-	KEEP_DONE,  /* one was done, or left out */
-	KEEP_LATER, /* the next one is put off */
+	KEEP_DONE,  /* a question was done, or left out */
+	KEEP_LATER, /* the next question is put off */
 };
 
 static enum keep_result
@@ -348,8 +347,8 @@ keep_next(struct analysis *a)
 
 /* --- what clients ask ----------------------------------------------------- */
 
-/* A list holds the slow requests that finished before it was asked for, and so
- * does a search of the store: do what was put before, but not for long. */
+/* Do the KEEP questions put before q, for ANALYSIS_PATIENCE_NS at most: a list,
+ * and a search of the store, must include slow requests that have finished. */
 static void
 keeps_before(struct analysis *a, const struct analysis_question *q)
 {
@@ -364,7 +363,7 @@ keeps_before(struct analysis *a, const struct analysis_question *q)
 	a->until = INSTANT_NONE;
 }
 
-/* False: there is no question. */
+/* Answer the next question of a client.  False: there is none. */
 static bool
 answer_next(struct analysis *a)
 {
@@ -394,8 +393,8 @@ blame_answer(struct analysis *a)
 
 /* --- the thread ----------------------------------------------------------- */
 
-/* Sleep until there may be a question, or a window ends; a second at most,
- * so that a wake-up that failed delays a question and does not lose it. */
+/* Sleep until a question comes or a window ends, for a second at most, so that
+ * a failed wake-up only delays a question. */
 static void
 question_wait(struct analysis *a)
 {

@@ -17,7 +17,8 @@ analyze_id(struct slice s, char out[65])
 	return 0;
 }
 
-/* Differences of two instants must fit: half the clock's range will do. */
+/* Return ns as an instant, or none if it is so large that the difference of two
+ * instants might overflow. */
 static struct instant
 stamp_in_range(uint64_t ns)
 {

@@ -12,8 +12,8 @@
 #include "base/array.h"
 #include "base/background.h"
 
-#define LOW_NICE 10   /* rather late than in the way of a request */
-#define RESAMPLED 200 /* as tailorctl blame */
+#define LOW_NICE 10   /* less important than requests */
+#define RESAMPLED 200 /* like tailorctl blame */
 
 static int
 write_answer(const struct blame_view *v, enum tale_format format,
@@ -38,7 +38,7 @@ write_answer(const struct blame_view *v, enum tale_format format,
 	return err;
 }
 
-/* The causes and values of an account, by the columns of r. */
+/* Add an account to r: its causes, and its values in the columns of r. */
 static int
 row_add(struct blame_rows *r, const struct account_named *named)
 {
@@ -118,7 +118,8 @@ job_main(void *user)
 	return NULL;
 }
 
-/* Without a thread the first is done at once, and has no text. */
+/* Start the thread for the first job.  If that fails, the job is done at once,
+ * without a text. */
 static void
 start(struct blame_jobs *b)
 {

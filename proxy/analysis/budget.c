@@ -3,7 +3,7 @@
 
 #include "base/random.h"
 
-#define COST_FIRST_NS ((double)(200 * NS_PER_US)) /* until one is known */
+#define COST_FIRST_NS ((double)(200 * NS_PER_US)) /* before the first tale */
 #define COST_WEIGHT 0.1				  /* of the last tale */
 
 static double
@@ -29,8 +29,9 @@ budget_set(struct analysis_budget *b, double cpu)
 	b->cpu = cpu;
 }
 
-/* A period is over: the chance that the next one can pay for, if it is like
- * this one.  A part of what was saved is for it, too. */
+/* A period is over: set the chance of the next period so that it can pay for
+ * its tales, if it has as many requests as this one.  It may also spend half of
+ * the saved credit. */
 static void
 period_next(struct analysis_budget *b, double length_ns)
 {

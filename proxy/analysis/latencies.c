@@ -1,4 +1,4 @@
-/* latencies.c: counters that only grow, and blocks of what they grew by. */
+/* latencies.c: counters that only grow, and blocks with their growth. */
 #include "proxy/analysis/latencies.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 
 #define MINUTE_NS (60 * NS_PER_S)
 
-#define SUMS_SEEN 512 /* of routes, to find the busiest */
+#define SUMS_SEEN 512 /* entries to find the busiest routes */
 
-/* Counts of a place that are in blocks already. */
+/* The counts of a place that are in blocks already. */
 struct latency_taken {
 	uint64_t unnamed;
 	uint64_t bucket[HISTOGRAM_BUCKETS];
@@ -45,7 +45,7 @@ latencies_init(struct latencies *l, struct routes *routes, int64_t now_wall_ns)
 
 /* --- counting ------------------------------------------------------------- */
 
-/* The only writer: no other thread's addition is lost. */
+/* Add one without an atomic addition: only this thread writes the counter. */
 static void
 add_one(_Atomic uint64_t *counter)
 {
@@ -54,9 +54,9 @@ add_one(_Atomic uint64_t *counter)
 	    memory_order_relaxed);
 }
 
-/* Hash of what the route of a request depends on.  Not keyed: a client could
- * give its requests another route by chosen paths, which it may name as it
- * likes in any case. */
+/* Hash the parts of a request that its route depends on.  Not keyed: a client
+ * could find a collision and be counted under another route, but it may request
+ * any path anyway. */
 static uint64_t
 hash_of(const struct latency_key *key)
 {
@@ -86,15 +86,16 @@ memo_of(struct latencies *l, const struct latency_key *key)
 	return memo;
 }
 
-/* True if a request shows that there is such a route.  A class is the
- * operator's word, a path the client's. */
+/* True if a request proves that its route exists: the operator defines classes,
+ * but a client may request any path. */
 static bool
 is_evidence(const struct latency_key *key)
 {
 	return key->n > 0 || (key->status >= 100 && key->status / 100 != 4);
 }
 
-/* See that its route has a place, if it may. */
+/* Count the request for its route's place, or give the route a place if it may
+ * have one. */
 static const struct latency_memo *
 memo_placed(struct latencies *l, const struct latency_key *key)
 {
@@ -138,8 +139,8 @@ latencies_forget(struct latencies *l)
 
 /* --- blocks --------------------------------------------------------------- */
 
-/* Fill in l->block with counts of a place that are in no block; true if there
- * are some. */
+/* Fill in l->block with the counts of a place that are in no block yet; false:
+ * there are none. */
 static bool
 block_make(struct latencies *l, unsigned place, int64_t now_wall_ns)
 {
@@ -161,13 +162,13 @@ block_make(struct latencies *l, unsigned place, int64_t now_wall_ns)
 		    was->bucket[i];
 		b->count += b->bucket[i];
 	}
-	/* Without an order between them one may be seen before its bucket. */
+	/* The counters are not ordered: unnamed may be seen before bucket. */
 	if (b->unnamed > b->count)
 		b->unnamed = b->count;
 	return b->count > 0;
 }
 
-/* The counts in l->block are stored now. */
+/* Record that the counts in l->block are stored. */
 static void
 block_taken(struct latencies *l, unsigned place)
 {
@@ -179,7 +180,7 @@ block_taken(struct latencies *l, unsigned place)
 			was->bucket[i] += l->block->bucket[i];
 }
 
-/* How many were dropped in memory. */
+/* Publish and return how many blocks were dropped in memory. */
 static uint64_t
 dropped_publish(struct latencies *l)
 {
@@ -191,7 +192,7 @@ dropped_publish(struct latencies *l)
 	return l->lost + s.latencies_dropped;
 }
 
-/* Keep the block: in memory if it cannot be written. */
+/* Write l->block to the store, or keep it in memory if that fails. */
 static void
 block_keep(struct latencies *l, struct account_store *store)
 {
@@ -204,7 +205,7 @@ block_keep(struct latencies *l, struct account_store *store)
 	dropped_publish(l);
 }
 
-/* Write what was kept in memory, oldest first. */
+/* Write the blocks kept in memory to the store, oldest first. */
 static void
 spare_write(struct latencies *l, struct account_store *store)
 {
@@ -263,11 +264,11 @@ latencies_fini(
 
 /* --- the table ------------------------------------------------------------ */
 
-/* Blocks of some time, added up by name: first how many requests each name has,
- * then those of the busiest. */
+/* The sums of the blocks of a period, made in two passes: the first finds the
+ * busiest names, the second adds up their blocks. */
 struct latency_sums {
 	struct busiest *seen;	   /* owned, SUMS_SEEN */
-	bool chosen;		   /* the first ones have a sum */
+	bool chosen;		   /* second pass: seen is complete */
 	struct latency_block *sum; /* owned, LATENCY_NAMES; first "other" */
 	unsigned n;
 };
@@ -287,7 +288,7 @@ sum_find(struct latency_sums *s, const char *name)
 		i++;
 	if (i < s->n)
 		return &s->sum[i];
-	/* There is no room if names of files have the same hash. */
+	/* No room is left if names in files have the same hash. */
 	if (s->n == LATENCY_NAMES ||
 	    busiest_find(s->seen, LATENCY_NAMES - 1, name_hash(name)) == NULL)
 		return &s->sum[0];
@@ -311,8 +312,7 @@ block_add(void *user, const struct latency_block *b)
 		return;
 	}
 	sum = sum_find(s, b->route);
-	/* Files are hostile: what cannot be a number of requests is not
-	 * added. */
+	/* Files are not trusted: skip a count that would overflow. */
 	if (b->count > LATENCY_COUNT_MAX - sum->count)
 		return;
 	if (b->from_wall_ns < sum->from_wall_ns)
@@ -326,7 +326,7 @@ block_add(void *user, const struct latency_block *b)
 		sum->bucket[i] += b->bucket[i];
 }
 
-/* Each block of the time. */
+/* Add each block of the period to s. */
 static int
 blocks_take(struct latencies *l, struct account_store *store,
     int64_t from_wall_ns, int64_t to_wall_ns, int64_t now_wall_ns,

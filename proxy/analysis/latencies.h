@@ -1,17 +1,17 @@
 /* latencies.h: how long all requests of each route took, minute by minute.
  *
- * Accounts are of a part of all requests; these histograms are of all, so a
- * percentile of them is exact to the width of a bucket (base/histogram.h: at
- * most 0.8 % above the true one).  The proxy thread finds a request's route and
- * adds one to a counter that only it writes.  When a minute is over, the
- * analysis thread takes what has been added since, by route, into the store of
- * accounts; without one, or while it cannot be written, into one in memory,
- * LATENCIES_HELD bytes at most, of which the oldest go.
+ * Accounts cover a part of the requests; these histograms cover all, so their
+ * percentiles are exact to the width of a bucket (base/histogram.h: at most
+ * 0.8 % above the true value).  The proxy thread finds a request's route and
+ * adds one to a counter that no other thread writes.  After each minute the
+ * analysis thread writes a block per route, with the minute's counts, to the
+ * store of accounts.  Without a store, or while writing fails, blocks are kept
+ * in memory, LATENCIES_HELD bytes at most; the oldest are dropped first.
  *
- * Routes that have a place (routes.h) have a histogram of their own; others are
- * counted in "other", and how many those are is counted there.  A route is one
- * of blame.classes, or the method and the path's first segment.  4 MB of
- * counters, of which most pages are never touched. */
+ * Routes that have a place (routes.h) have a histogram each; all others share
+ * the histogram of "other", which also counts their requests (unnamed).  A
+ * route is one of blame.classes, or the method and the path's first segment.
+ * 4 MB of counters, of which most pages are never touched. */
 #pragma once
 
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 #include "base/text.h"
 #include "proxy/analysis/routes.h"
 
-#define LATENCY_NAMES 64 /* that one answer has; others are in "other" */
+#define LATENCY_NAMES 64 /* most routes in an answer, with "other" */
 #define LATENCIES_HELD (4u << 20)
 #define LATENCY_MEMOS 256
 
@@ -28,10 +28,10 @@ struct latency_counts {
 	_Atomic uint64_t bucket[HISTOGRAM_BUCKETS];
 };
 
-/* The route of a method and path, at the place of their hash. */
+/* Cache entry: the route of a method and path, found by their hash. */
 struct latency_memo {
-	uint64_t hash;	/* 0: nothing */
-	uint64_t route; /* the hash of its route */
+	uint64_t hash;	/* of method and path; 0: empty */
+	uint64_t route; /* hash of the route's name */
 	uint8_t place;
 	bool unnamed;
 };
@@ -41,17 +41,17 @@ struct latencies {
 	/* The proxy thread writes these. */
 	struct latency_counts *counts; /* owned, by place */
 	struct latency_memo memo[LATENCY_MEMOS];
-	unsigned changes; /* of routes, at the last look */
-	/* Any thread reads: requests of routes without a place. */
+	unsigned changes; /* routes->changes when memo was checked */
+	/* Any thread reads it: requests of routes without a place. */
 	_Atomic uint64_t unnamed;
 
 	/* The analysis thread: */
-	struct latency_taken *taken; /* owned; what is in blocks, by place */
-	struct latency_block *block; /* owned; one that is made */
-	int64_t from_wall_ns;	     /* the present block's */
-	struct account_store *spare; /* owned: in memory; NULL: none needed */
-	uint64_t lost;		     /* of earlier ones */
-	_Atomic uint64_t dropped;    /* blocks that memory had no room for */
+	struct latency_taken *taken; /* owned; counts in blocks, by place */
+	struct latency_block *block; /* owned; the block being made */
+	int64_t from_wall_ns;	     /* begin of the present minute */
+	struct account_store *spare; /* owned: in memory; NULL: not needed */
+	uint64_t lost;		     /* blocks dropped before this spare */
+	_Atomic uint64_t dropped;    /* blocks dropped for lack of memory */
 };
 
 /* Bytes that all latencies take at most. */
@@ -60,7 +60,7 @@ size_t latencies_bytes(void);
 /* 0 or -ENOMEM; fini either way. */
 int
 latencies_init(struct latencies *l, struct routes *routes, int64_t now_wall_ns);
-/* Writes what is in no block yet.  store may be NULL. */
+/* Write a last block of each route, and free the memory.  store may be NULL. */
 void latencies_fini(
     struct latencies *l, struct account_store *store, int64_t now_wall_ns);
 
@@ -74,13 +74,13 @@ struct latency_key {
 };
 
 /* Count a request of the route that account_class finds, or of "other".
- * Returns the route's name, valid until the next call.  Some 80 ns if its path
- * was among the last, else 250, or 3 us with 32 classes of blame.classes; 300
- * more if it has no place.  Proxy thread. */
+ * Returns the route's name, valid until the next call.  Some 80 ns if the path
+ * is in memo, else 250 ns, or 3 us with 32 classes of blame.classes; 300 ns
+ * more if the route has no place.  Proxy thread. */
 const char *latencies_count(
     struct latencies *l, const struct latency_key *key, int64_t total_ns);
 
-/* Other classes are in force from now on.  Proxy thread. */
+/* Empty memo: blame.classes has changed.  Proxy thread. */
 void latencies_forget(struct latencies *l);
 
 /* A route has lost its place: make its last block.  Analysis thread. */
@@ -91,21 +91,23 @@ void latencies_end(struct latencies *l, struct account_store *store,
 void latencies_tick(
     struct latencies *l, struct account_store *store, int64_t now_wall_ns);
 
-/* Take the sum of each route over the blocks that lie within [from_wall_ns,
- * to_wall_ns], files' and memory's, and over what has been counted since the
- * last one, up to now_wall_ns, for the LATENCY_NAMES - 1 routes with most
- * requests then; the rest is "other", the first.
- * 0, -ENOMEM or another negative errno.  Analysis thread. */
+/* Call take with the sum of each route's blocks that lie within [from_wall_ns,
+ * to_wall_ns], in files and in memory.  Counts since the last block are a block
+ * that ends at now_wall_ns.  The first sum is "other", the next ones are of the
+ * LATENCY_NAMES - 1 routes with most requests.  0, -ENOMEM or another negative
+ * errno.  Analysis thread. */
 int latencies_read(struct latencies *l, struct account_store *store,
     int64_t from_wall_ns, int64_t to_wall_ns, int64_t now_wall_ns,
     void (*take)(void *user, const struct latency_block *sum), void *user);
 
-/* Append these as CSV with a line of names:
- *   route, from_ns, to_ns  which block is the first and the last one
- *   unnamed  of all: requests of routes without a place ("other")
- *   le_ns    the largest value of the bucket
- *   requests how many are in it
- * As latencies_read. */
+/* As latencies_read, but append the sums as CSV, one line per bucket that is
+ * not empty, after a line of column names:
+ *   route    its name
+ *   from_ns  begin of its first block
+ *   to_ns    end of its last block
+ *   unnamed  its requests that were of routes without a place ("other")
+ *   le_ns    largest value of the bucket
+ *   requests requests in the bucket */
 int latencies_write(struct latencies *l, struct account_store *store,
     int64_t from_wall_ns, int64_t to_wall_ns, int64_t now_wall_ns,
     struct text *t);

@@ -1,5 +1,5 @@
-/* routes.c: places of routes, what is requested beside them, and who may have
- * one.  Linear searches: there are few of all of them. */
+/* routes.c: places of routes, and candidates for a place.  Searches are linear,
+ * as there are few of both. */
 #include "proxy/analysis/routes.h"
 
 #include <assert.h>
@@ -62,7 +62,7 @@ place_in(const struct routes *r, enum route_state state)
 	return ROUTE_OTHER;
 }
 
-/* Of those that are all taken. */
+/* Return the place with the fewest requests; all places are in use. */
 static unsigned
 least_busy(const struct routes *r)
 {

@@ -31,7 +31,7 @@ summary_compare(const void *va, const void *vb, void *sort)
 	return order ?: COMPARE(b->finished_wall_ns, a->finished_wall_ns);
 }
 
-/* Kept tales, so many at most. */
+/* A list of kept tales, at most max. */
 struct listed {
 	struct tale_summary *one; /* owned */
 	size_t n, max;

@@ -1,12 +1,12 @@
-/* tail.c: the accounts of some minutes as a set of blame's, for a moment. */
+/* tail.c: puts the accounts of some minutes into a temporary blame_set. */
 #include "proxy/analysis/tail.h"
 
 #include "blame/blame.h"
 
 #define MINUTE_NS (60 * NS_PER_S)
-/* So late an account of a minute may be made. */
+/* Accounts of a minute are made at most this long after it. */
 #define LATE_NS (2 * NS_PER_S)
-#define ALL NULL /* for the name of a route */
+#define ALL NULL /* as a route: all of them */
 
 static struct blame_set *
 set_new(void)
@@ -33,7 +33,7 @@ set_add(struct blame_set *s, const struct account *one)
 
 	for (unsigned k = 0; k < one->parts; k++)
 		ns[one->cause[k]] += one->part_ns[k];
-	/* An account that cannot be added is left out: figures, not books. */
+	/* An account that cannot be added is left out. */
 	(void)blame_add(s, &a, ns, NULL);
 }
 
@@ -47,7 +47,7 @@ is_of(const struct accounts *a, const struct account *one, const char *route,
 	       (route == ALL || strcmp(a->name[one->route].name, route) == 0);
 }
 
-/* p99 of a route's accounts of that time, and what it consists of. */
+/* Find p99 of a route's accounts of a period, and its causes. */
 static void
 minute_find(const struct accounts *a, const char *route, int64_t from_ns,
     int64_t to_ns, struct tail_minute *out)

@@ -1,4 +1,5 @@
-/* tale_format.c: which form of a tale Accept prefers (RFC 9110, 12.5.1). */
+/* tale_format.c: finds the form of a tale that Accept prefers (RFC 9110,
+ * 12.5.1). */
 #include "proxy/analysis/tale_format.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ tale_format_named(const char *name, size_t length)
 	return -EINVAL;
 }
 
-/* Cut off what stands before the next separator, trimmed. */
+/* Cut off the part before the next separator, and return it trimmed. */
 static struct slice
 slice_cut(struct slice *rest, char separator)
 {
@@ -46,7 +47,7 @@ slice_cut(struct slice *rest, char separator)
 	return slice_trim(part);
 }
 
-/* "0.85" as 850; -EINVAL if it is no weight. */
+/* Parse a weight, "0.85" as 850; -EINVAL if s is none. */
 static int
 weight_of(struct slice s)
 {
@@ -68,7 +69,7 @@ weight_of(struct slice s)
 	return weight <= 1000 ? weight : -EINVAL;
 }
 
-/* How exactly a range names a type: 0 not at all. */
+/* Return how exactly a range names a type, 1 .. 3; 0: not at all. */
 static unsigned
 exactness_of(struct slice range, const char *type)
 {
@@ -83,7 +84,7 @@ exactness_of(struct slice range, const char *type)
 	return slice_is(range, "*/*");
 }
 
-/* One range with its parameters. */
+/* Take a range with its parameters into account. */
 static void
 take_range(struct negotiation *n, struct slice rest)
 {

@@ -1,12 +1,11 @@
-/* tale_format.h: in which form a tale is wanted.
- *
- * By the media ranges of Accept and their weights (RFC 9110, 12.5.1), or by
- * the name that a query parameter gives.  Pure functions. */
+/* tale_format.h: the form of a tale that a client requests: by the media ranges
+ * of Accept and their weights (RFC 9110, 12.5.1), or by name in a query
+ * parameter.  Pure functions. */
 #pragma once
 
 #include "http/http.h"
 
-/* symbol, name in ?format=, media type as in Accept, as sent */
+/* Symbol, name in ?format=, media type in Accept, Content-Type that is sent. */
 #define TALE_FORMATS(X)                                                \
 	X(TEXT, "text", "text/plain", "text/plain; charset=utf-8")     \
 	X(JSON, "json", "application/json", "application/json")        \
@@ -22,7 +21,7 @@ enum tale_format {
 	    TALE_FORMAT_COUNT
 };
 
-/* "text, json, html, svg or chrome", for people. */
+/* The names of all formats, for messages. */
 #define TALE_FORMATS_TEXT "text, json, html, svg or chrome"
 
 /* The Content-Type to send. */
@@ -35,7 +34,7 @@ int tale_format_named(const char *name, size_t length);
 struct negotiation {
 	struct {
 		unsigned weight;    /* 0 .. 1000 */
-		unsigned exactness; /* 0 not named, 1 of all, 2 type, 3 both */
+		unsigned exactness; /* 0: none, 1: all, 2: type, 3: subtype */
 	} format[TALE_FORMAT_COUNT];
 	bool said; /* at least one valid range */
 };
@@ -43,18 +42,19 @@ struct negotiation {
 /* Take the value of one Accept field into account; n is all zero at first. */
 void negotiate_accept(struct negotiation *n, struct slice accept);
 
-/* The format of the highest weight; among equals preferred, then the most
- * exactly named, then the first in the table.  preferred if nothing valid was
- * said.  -ENOENT if none of ours is acceptable. */
+/* Return the format with the highest weight; among equals preferred, then the
+ * one that Accept names most exactly, then the first in the table.  If Accept
+ * had no valid range: preferred.  -ENOENT if no format is acceptable. */
 int negotiate_choose(const struct negotiation *n, enum tale_format preferred);
 
-/* Headers that go with a format besides its type, whole lines ending in CRLF;
- * "" for most.  id is used in a file's name, its strange bytes replaced. */
+/* Return header lines that a format needs besides Content-Type, each ending in
+ * CRLF; "" for most.  id becomes part of a file's name, with all but letters,
+ * digits, "-", "_" and "." replaced. */
 #define NEGOTIATE_EXTRA_BYTES 512
 const char *negotiate_extra(
     enum tale_format format, const char *id, char out[NEGOTIATE_EXTRA_BYTES]);
 
-/* The policy of a page that is complete in itself. */
+/* Content-Security-Policy of a page that loads nothing. */
 #define NEGOTIATE_POLICY                                               \
 	"default-src 'none'; style-src 'unsafe-inline'; "              \
 	"script-src 'unsafe-inline'; img-src data:; base-uri 'none'; " \

@@ -11,14 +11,14 @@
 #include "talechain/symbols/symbols.h"
 
 #define SLACK_NS (5 * NS_PER_MS)
-#define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */
+#define LATE_NS (20 * NS_PER_MS) /* wait between tries for a late observer */
 #define LATE_TRIES 5
 #define STORE_AGAIN_NS (5 * NS_PER_S) /* between two tries of a disk */
 
 /* --- the store ------------------------------------------------------------ */
 
-/* Keep new tales in memory, until the disk takes them again.  0 or a negative
- * errno. */
+/* The disk has failed with err: keep new tales in memory until it works again.
+ * 0 or a negative errno. */
 static int
 store_fail(struct tale_work *w, int err)
 {
@@ -74,7 +74,7 @@ stats_add(struct tale_store_stats *sum, struct tale_store *store)
 	sum->corrupt += s.corrupt;
 }
 
-/* The stores' figures, for the other threads. */
+/* Publish the figures of both stores for other threads. */
 static void
 store_publish(struct tale_work *w)
 {
@@ -89,7 +89,8 @@ store_publish(struct tale_work *w)
 	atomic_store(&w->stats.corrupt, s.corrupt);
 }
 
-/* True if the disk will not take other tales either. */
+/* True if err means that the disk has failed, not that this tale is too large
+ * or memory is short. */
 static bool
 is_failure(const struct tale_work *w, int err)
 {
@@ -112,7 +113,7 @@ store_add(
 	return err == 0 ? tale_store_add(w->spare, t, said) : err;
 }
 
-/* Try the disk again, with what is in memory since it failed. */
+/* Try the disk again, and move the tales kept in memory to it. */
 static void
 store_again(struct tale_work *w)
 {
@@ -173,7 +174,7 @@ candidates_keep(struct tale_work *w, bool forced)
 	}
 }
 
-/* Take a tale (owned) into the window that it is of. */
+/* Add a tale, which w then owns, to the candidates of its window. */
 static void
 candidate_add(struct tale_work *w, const struct analysis_question *q,
     struct tale *t, const struct tale_summary *said)
@@ -209,7 +210,7 @@ candidate_find(struct tale_work *w, const char *external_id)
 	return NULL;
 }
 
-/* Of its directory the store of tales has the lock. */
+/* Open the accounts' files, if the store of tales has locked its directory. */
 static void
 keep_accounts(struct tale_work *w)
 {
@@ -217,7 +218,8 @@ keep_accounts(struct tale_work *w)
 		accounts_keep(&w->accounts, w->directory, w->account_bytes);
 }
 
-/* Close the books of routes that have lost their place. */
+/* Write the figures of routes that have lost their place, and free the
+ * places. */
 static void
 routes_end(struct tale_work *w, int64_t now_wall_ns)
 {
@@ -246,7 +248,7 @@ tale_work_tick(struct tale_work *w)
 
 /* --- explaining ----------------------------------------------------------- */
 
-/* Say in the story itself that its clock is another one. */
+/* Say in the story that it is from an earlier boot, with another clock. */
 static void
 mark_earlier_boot(struct story *s, int64_t finished_wall_ns)
 {
@@ -292,7 +294,8 @@ origin_set(const struct tale_work *w, struct story *s, int64_t finished_wall_ns)
 		    finished_wall_ns - instant_since(finished, tale_begun(t));
 }
 
-/* The names of other requests, of those of about that time or kept. */
+/* Set the names of other requests in the story, from the question's requests
+ * and the kept tales. */
 static void
 requests_name(const struct tale_work *w, const struct analysis_question *q,
     struct story *s)
@@ -314,7 +317,7 @@ requests_name(const struct tale_work *w, const struct analysis_question *q,
 				    one.method, one.target);
 }
 
-/* Count the causes that a slow request's time passed on. */
+/* Count a slow request's time by cause. */
 static void
 count_causes(struct tale_work *w, const struct story *story)
 {
@@ -366,7 +369,7 @@ render(const struct story *s, enum tale_format format,
 	answer->status = err == 0 ? 200 : 500;
 }
 
-/* How long to wait for a question's events at the most. */
+/* Return how much longer a question may wait for its events. */
 static int64_t
 patience_left(const struct analysis_question *q)
 {
@@ -376,7 +379,8 @@ patience_left(const struct analysis_question *q)
 			 instant_since(instant_now(), q->put);
 }
 
-/* Wait for the events of a question.  False: a client's comes first. */
+/* Wait for the events of a question.  False: a client's question has come,
+ * which is done first. */
 static bool
 wait_for_events(
     const struct tale_work *w, const struct analysis_question *q, int64_t ns)
@@ -393,7 +397,8 @@ wait_for_events(
 	return true;
 }
 
-/* Until the observer has surely read everything about the request. */
+/* Wait until the observer has read all events of the request.  Returns as
+ * wait_for_events. */
 static bool
 settle(const struct tale_work *w, const struct analysis_question *q)
 {
@@ -405,8 +410,8 @@ settle(const struct tale_work *w, const struct analysis_question *q)
 	return left > w->settle_ns || wait_for_events(w, q, left);
 }
 
-/* Slice, and again if the observer was so late that the end is missing.
- * -EAGAIN: a client's question comes first. */
+/* Slice the tale, and again if its end is missing because the observer was
+ * late.  -EAGAIN: a client's question is done first. */
 static int
 slice(struct tale_work *w, struct analysis_question *q, struct tale **out)
 {
@@ -423,7 +428,7 @@ slice(struct tale_work *w, struct analysis_question *q, struct tale **out)
 	}
 }
 
-/* Find the tale that is kept of a question's request; false: there is none. */
+/* Find the kept tale of a question's request; false: there is none. */
 static bool
 kept(struct tale_work *w, const struct analysis_question *q,
     struct tale_store **store, struct tale_summary *said)
@@ -437,12 +442,12 @@ kept(struct tale_work *w, const struct analysis_question *q,
 		*store = w->store;
 		found = tale_store_find(w->store, id, said) == 0;
 	}
-	/* Clients may use an id twice: the latest is meant. */
+	/* If clients used an id twice, the question is about the latest. */
 	return found && (!q->known || said->request == q->request.id);
 }
 
-/* A tale that was kept before a slow client had read all: again, if it has.
- * Returns whether it is another one now. */
+/* If *t was kept before a slow client had read the whole response, and it has
+ * now, slice the tale again.  True if *t was replaced. */
 static bool
 slice_read(struct tale_work *w, struct analysis_question *q, struct tale **t)
 {
@@ -460,9 +465,9 @@ slice_read(struct tale_work *w, struct analysis_question *q, struct tale **t)
 	return false;
 }
 
-/* A tale: from the store, else from the stream.  0, -ENOENT, -ENOMEM or
- * -EAGAIN.  *said is filled in only for one from the store; *renewed: that was
- * kept too early, and *out is not. */
+/* Get a tale from the store, else from the stream.  0, -ENOENT, -ENOMEM or
+ * -EAGAIN.  *said is filled in only if the store has the tale; *renewed: the
+ * stored tale was incomplete, and *out is a new one. */
 static int
 fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
     struct tale_summary *said, bool *renewed)
@@ -529,7 +534,7 @@ explain_and_keep(struct tale_work *w, const struct analysis_question *q,
 	/* A tale of another boot has another clock: it stays where it is. */
 	if (!q->keep || said.earlier_boot)
 		return;
-	/* Who asked for it was quicker than we, and has the better reason. */
+	/* A client asked first: its reason stays. */
 	if (stored && (q->kind == ANALYSIS_KEEP || q->reason == said.reason))
 		return;
 	said.reason = q->reason;
@@ -541,7 +546,8 @@ explain_and_keep(struct tale_work *w, const struct analysis_question *q,
 	}
 }
 
-/* False: not now, a client's question comes first. */
+/* Process a TALE or KEEP question.  False: put off, as a client's question is
+ * done first. */
 static bool
 do_tale(struct tale_work *w, struct analysis_question *q,
     struct analysis_answer *answer)
@@ -552,8 +558,7 @@ do_tale(struct tale_work *w, struct analysis_question *q,
 	bool renewed = false;
 	int err;
 
-	/* The candidate is of use already: the choice of its window does not
-	 * matter now. */
+	/* A client wants this candidate: keep it before its window ends. */
 	if (c != NULL && (q->kind == ANALYSIS_TALE || q->keep)) {
 		keep(w, c->tale, &c->summary);
 		candidate_drop(w, (unsigned)(c - w->candidate));
@@ -567,7 +572,7 @@ do_tale(struct tale_work *w, struct analysis_question *q,
 	return err != -EAGAIN;
 }
 
-/* A request of which only an account is wanted.  As do_tale. */
+/* Process a KEEP question that needs only an account.  Returns as do_tale. */
 static bool
 do_account(struct tale_work *w, struct analysis_question *q)
 {
@@ -622,7 +627,7 @@ do_accounts(struct tale_work *w, const struct analysis_question *q,
 	    text_take(&t, &answer->text, &answer->length) == 0 ? 200 : 500;
 }
 
-/* The time whose latencies a question is about. */
+/* Find the period whose latencies a question is about. */
 static void
 latencies_window(struct tale_work *w, const struct analysis_question *q,
     int64_t *from_ns, int64_t *to_ns)
@@ -654,7 +659,7 @@ do_latencies(struct tale_work *w, const struct analysis_question *q,
 	answer->text = NULL;
 }
 
-/* Accounts are read here, the rest is done by a thread of its own. */
+/* Read the accounts and start a job for the rest, on another thread. */
 static enum tale_work_result
 do_blame(struct tale_work *w, const struct analysis_question *q,
     struct analysis_answer *answer)
@@ -668,7 +673,7 @@ do_blame(struct tale_work *w, const struct analysis_question *q,
 	accounts_read(&w->accounts, q->list.since_ns, q->list.until_ns,
 	    ACCOUNTS_REPORT, blame_job_begin, blame_job_take, job);
 	latencies_window(w, q, &from_ns, &to_ns);
-	/* Without them percentiles are of accounts. */
+	/* If this fails, percentiles are computed from accounts. */
 	(void)latencies_read(&w->latencies, w->accounts.store, from_ns, to_ns,
 	    instant_wall_now_ns(), blame_job_latency, job);
 	blame_jobs_start(&w->blame);

@@ -1,5 +1,5 @@
-/* worker.h: what the analysis thread does with a question: slice, explain,
- * keep, list, render.  Analysis thread only, but for the counters. */
+/* worker.h: how the analysis thread answers a question: slice, explain, keep,
+ * list, render.  Analysis thread only, but for the counters. */
 #pragma once
 
 #include <stdatomic.h>
@@ -7,7 +7,7 @@
 #include "proxy/analysis/analysis.h"
 #include "proxy/analysis/blame_jobs.h"
 
-#define TALE_CANDIDATES 64 /* slowest of a window, at most */
+#define TALE_CANDIDATES 64 /* most candidates of a window */
 
 /* A tale that is kept if nothing slower comes before its window ends. */
 struct tale_candidate {
@@ -19,16 +19,16 @@ struct tale_work {
 	struct timeline_reader *reader;	      /* owned */
 	struct symbols *symbols;	      /* owned */
 	struct tale_checkpoints *checkpoints; /* owned; of the reader */
-	struct tale_store *store; /* owned; NULL: it cannot be opened */
-	struct routes routes;	  /* of the proxy thread, too */
+	struct tale_store *store; /* owned; NULL: cannot be opened */
+	struct routes routes;	  /* shared with the proxy thread */
 	struct accounts accounts;
-	struct tail tail;		/* of them */
+	struct tail tail;		/* of the accounts */
 	struct latencies latencies;	/* of all requests */
 	struct blame_jobs blame;	/* the caller sets its wake_fd */
 	struct tale_store *spare;	/* owned: memory, while store fails */
-	struct tale_store_stats spares; /* of earlier ones */
-	struct instant tried;		/* store, last, while it fails */
-	const char *directory;		/* borrowed; "" memory */
+	struct tale_store_stats spares; /* sum over earlier spares */
+	struct instant tried;		/* last try of a store that fails */
+	const char *directory;		/* borrowed; "": in memory */
 	struct tale_store_options options, spare_options;
 	uint64_t account_bytes;
 	int64_t settle_ns;
@@ -37,10 +37,10 @@ struct tale_work {
 	struct instant window_end; /* of the candidates */
 	char boot_id[37], host[65];
 
-	/* Any thread: be quick, what is missing stays missing. */
+	/* Set by any thread: wait no longer for events. */
 	atomic_bool closing;
 
-	/* Wait so long; false: a client's question came meanwhile. */
+	/* Wait ns; false: a client's question came meanwhile. */
 	bool (*wait)(void *user, int64_t ns);
 	void *user;
 
@@ -52,15 +52,15 @@ int tale_work_init(struct tale_work *w, const struct analysis_options *o);
 void tale_work_fini(struct tale_work *w);
 
 enum tale_work_result {
-	TALE_WORK_DONE,	  /* there is no answer */
-	TALE_WORK_ANSWER, /* there is one to be given */
-	TALE_WORK_LATER,  /* a KEEP question that is to be done once more */
+	TALE_WORK_DONE,	  /* done, without an answer */
+	TALE_WORK_ANSWER, /* *answer is to be sent */
+	TALE_WORK_LATER,  /* call again: a KEEP question was put off */
 };
 
-/* Do what a question asks; *answer is complete if the result is ANSWER. */
+/* Process a question; *answer is complete if the result is ANSWER. */
 enum tale_work_result tale_work_do(struct tale_work *w,
     struct analysis_question *q, struct analysis_answer *answer);
 
-/* Keep candidates, accounts and latencies that are due: call it once a second,
- * or more often. */
+/* Write candidates, accounts and latencies that are due.  Call it once a
+ * second, or more often. */
 void tale_work_tick(struct tale_work *w);

@@ -1,4 +1,4 @@
-/* gain.c: one request's estimate, and a day of them. */
+/* gain.c: the estimate for a request, and a day of estimates. */
 #include "proxy/stats/gain.h"
 
 #include <math.h>
@@ -39,8 +39,8 @@ block_at(struct gain *g, struct instant now)
 	return b;
 }
 
-/* The first pause of a server that began before one instant and ended, if at
- * all, after another; NULL: none. */
+/* Find a server's first pause that was noticed before to and has not ended
+ * before from; NULL: none. */
 static const struct recent_hazard *
 pause_between(const struct recent *all, uint32_t triggers, unsigned server,
     struct instant from, struct instant to)
@@ -56,7 +56,7 @@ pause_between(const struct recent *all, uint32_t triggers, unsigned server,
 		bool over =
 		    instant_is_set(h->end) && instant_before(h->end, from);
 
-		/* Kinds overlap, but not many. */
+		/* Hazards may overlap, but no more than two of each kind. */
 		if (over && ++over_before > 2 * HAZARD_KIND_COUNT)
 			break;
 		if (!over && h->server == server &&
@@ -75,7 +75,7 @@ committed(const struct gain_request *r)
 
 /* How a request would have gone to the other server. */
 struct move {
-	const struct recent_hazard *pause; /* that it met here, or NULL */
+	const struct recent_hazard *pause; /* met at its server, or NULL */
 	struct instant at;
 	bool again; /* it would have been sent a second time */
 };
@@ -86,7 +86,8 @@ over_at(const struct recent_hazard *h, struct instant at)
 	return instant_is_set(h->end) && instant_before(h->end, at);
 }
 
-/* False: not at all. */
+/* Find how acting would have sent a request to the other server; false: not at
+ * all. */
 static bool
 moves(const struct gain *g, const struct gain_seen *seen,
     const struct gain_request *r, struct move *m)
@@ -147,16 +148,17 @@ gain_checks_suffice(
 		   there->of[GAIN_LATER].n >= GAIN_CHECKS_LEAST);
 }
 
-/* One of n, by a number that does not follow the clients'. */
+/* Return an index below n, random with respect to the requests. */
 static unsigned
 draw(uint64_t number, unsigned n)
 {
 	return (unsigned)(splitmix64(&number) % n);
 }
 
-/* How much longer the other server takes at that time of a pause of this one:
- * a check there, less the one of the same rank here outside pauses.  What slows
- * checks now and then anyway slows requests, too, and is not added twice. */
+/* Draw how much longer the other server takes at that time of a pause of this
+ * one: a check there, minus the check here outside pauses that has the same
+ * rank.  Equal ranks are compared because delays that also occur outside pauses
+ * are in the samples of requests already. */
 static int64_t
 slower(const struct gain_seen *seen, unsigned server, const struct move *m,
     uint64_t number)
@@ -255,7 +257,7 @@ gain_note(
 		if (m.pause == NULL)
 			sample_add(g, r);
 	}
-	/* Those that were there in the pause leave a queue behind them. */
+	/* Requests that met the pause leave a queue behind. */
 	if (m.pause != NULL && instant_before(g->wake[r->server], r->finished))
 		g->wake[r->server] = r->finished;
 }

@@ -1,25 +1,26 @@
 /* gain.h: in watch mode, what acting would have changed.
  *
- * Owns an estimate, made when a request has finished.  One that was at a server
- * when the proxy noticed a pause of it would have been sent to the other one
- * then, if it is safe to repeat.  One that was sent during the pause, or while
- * the server still had requests of it, would have gone to the other one, safe
- * or not.  There it would have taken as long as a recent request outside pauses
- * did (one of the last GAIN_SAMPLES), and as much longer as health checks there
- * took while this server paused than those here outside pauses.  The begin of a
- * pause is another matter than the rest of it: threads must find a CPU that the
- * collector has not, and the other server wakes up.  So for what would have
- * been sent there within GAIN_BEGIN_NS of it only checks count that were sent
- * as the pause was noticed.  The first of two responses wins.  Each such
- * request is drawn GAIN_DRAWS times.
+ * The estimate is made when a request has finished.  Acting sends a request to
+ * the other server in two cases:
+ *   - It is at a server when the proxy notices a pause of that server, and is
+ *     safe to repeat.  It is sent a second time; the first response wins.
+ *   - It arrives during the pause, or before the server has finished the
+ *     requests that met the pause.  It goes to the other server only.
+ * The time at the other server is drawn, GAIN_DRAWS times for each request: the
+ * time of one of the last GAIN_SAMPLES requests outside pauses, plus a delay.
+ * The delay is how much longer health checks of the other server took during
+ * pauses of this one than checks of this one outside pauses.  At the begin of a
+ * pause threads compete with the collector for CPUs and the other server wakes
+ * up, so requests sent within GAIN_BEGIN_NS of it use only the delays of checks
+ * that were sent as the pause was noticed.
  *
- * What it does not know: how slow the other server would be under these
- * requests; without health checks, how slow it is at all.  docs/lab/hedging.md
- * has the estimate beside what acting did.
+ * Not known: how slow the other server would be under these requests; without
+ * health checks, how slow it is at all.  docs/lab/hedging.md compares the
+ * estimate with the effect of acting.
  *
- * Cost: a few comparisons and two additions a request, a microsecond one that
- * met a pause; some 260 KiB in watch mode.  A day, by quarters of an hour, is
- * kept.  Proxy thread; pure. */
+ * Cost: a few comparisons and two additions per request, a microsecond for one
+ * that met a pause; some 260 KiB in watch mode.  Keeps a day, in blocks of a
+ * quarter of an hour.  Proxy thread; pure. */
 #pragma once
 
 #include "proxy/stats/recent.h"
@@ -30,33 +31,34 @@
 #define GAIN_SAMPLES 256
 #define GAIN_SAMPLES_LEAST 20 /* fewer: no estimate */
 #define GAIN_CHECKS 64
-#define GAIN_CHECKS_LEAST 5 /* fewer: they say nothing */
+#define GAIN_CHECKS_LEAST 5 /* fewer: not used */
 #define GAIN_DRAWS 16
 #define GAIN_BEGIN_NS (5 * NS_PER_MS)
 
 struct gain_block {
-	uint64_t number; /* time / GAIN_BLOCK_NS; another: of an older lap */
+	uint64_t number; /* time / GAIN_BLOCK_NS; otherwise out of date */
 	uint64_t requests;
-	uint64_t met;	  /* at their server in a pause, or in its wake */
-	uint64_t again;	  /* of those, that would have been sent twice */
-	uint64_t failed;  /* with 502, 503 or 504 */
-	uint64_t saved;	  /* of those, that would not have failed */
-	uint64_t unknown; /* met, but nothing to estimate from, or the other
+	uint64_t met;	  /* requests in a pause, or in its wake */
+	uint64_t again;	  /* of met: acting would have sent them twice */
+	uint64_t failed;  /* requests with 502, 503 or 504 */
+	uint64_t saved;	  /* of failed: with acting they would succeed */
+	uint64_t unknown; /* of met: no samples to estimate from, or the other
 			   * server was in a pause too */
-	/* At their server in a collection because eden was full, which steering
-	 * has while no request is there; of those, that may be sent once only
-	 * and were there first, so that acting does not help them. */
+	/* Requests at a server during a collection for a full eden, which
+	 * steering would move to a time without requests; of those, requests
+	 * that hedging cannot help, as they were there before it and are not
+	 * safe to repeat. */
 	uint64_t full, full_once;
 	int64_t was_max_ns, would_max_ns;
-	uint32_t was[GAIN_BUCKETS];
-	uint32_t would[GAIN_BUCKETS]; /* GAIN_DRAWS for each request */
+	uint32_t was[GAIN_BUCKETS];   /* measured latencies */
+	uint32_t would[GAIN_BUCKETS]; /* estimated; GAIN_DRAWS per request */
 };
 
-/* When a health check began. */
+/* Kinds of health checks, by when they were sent. */
 enum gain_when {
 	GAIN_CALM,  /* outside pauses */
-	GAIN_BEGIN, /* as a pause of the other server was noticed */
-	GAIN_LATER, /* later in such a pause */
+	GAIN_BEGIN, /* when a pause of the other server was noticed */
+	GAIN_LATER, /* later in a pause of the other server */
 	GAIN_WHENS
 };
 
@@ -72,13 +74,13 @@ struct gain_checks {
 /* Add the length of a check.  ns >= 0. */
 void gain_check(struct gain_checks *c, enum gain_when when, int64_t ns);
 
-/* True if checks say how much slower the server there is while this one
- * pauses. */
+/* True if there are enough checks to find how much slower the other server
+ * (there) is while this one (here) pauses. */
 bool gain_checks_suffice(
     const struct gain_checks *here, const struct gain_checks *there);
 
 struct gain {
-	struct instant wake[2];	      /* by server: end of its last request */
+	struct instant wake[2];	      /* by server: end of the wake */
 	int64_t sample[GAIN_SAMPLES]; /* ring: response times outside pauses */
 	uint64_t samples, requests;
 	struct gain_block block[GAIN_BLOCKS];
@@ -87,17 +89,17 @@ struct gain {
 /* A finished request of one attempt. */
 struct gain_request {
 	unsigned server;
-	bool repeatable; /* would have been sent again */
+	bool repeatable; /* safe to send twice */
 	bool failed;
 	struct instant first_byte; /* from the client */
 	struct instant written;	   /* to the server */
-	struct instant committed;  /* when acting would have chosen this
-				    * response; or none */
+	struct instant committed;  /* time of commit if acting; or none */
 	struct instant finished;
 };
 
-/* Pauses and checks of the servers.  triggers: bits of enum hazard_kind,
- * without those that are waited out.  checks: by server; borrowed. */
+/* Pauses and checks of the servers.
+ *   triggers  bits of enum hazard_kind: the kinds on which acting would react
+ *   checks    by server; borrowed */
 struct gain_seen {
 	const struct recent *hazards;
 	uint32_t triggers;
@@ -108,5 +110,5 @@ struct gain_seen {
 void gain_note(
     struct gain *g, const struct gain_seen *seen, const struct gain_request *r);
 
-/* The lower edge of bucket i. */
+/* Return the lower edge of bucket i. */
 int64_t gain_bucket_ns(unsigned i);

@@ -1,4 +1,4 @@
-/* ledger.c: marks a minute apart, and what happened between two. */
+/* ledger.c: marks a minute apart, and the load between two marks. */
 #include "proxy/stats/ledger.h"
 
 #include "proxy/stats/metrics.h"
@@ -27,7 +27,8 @@ ledger_sent(const struct metrics *m)
 	return n;
 }
 
-/* Re-tries of what had failed add no load: they are none of W f's. */
+/* Count the hedges that hazards caused; retries of failed requests are not part
+ * of the prediction W f. */
 static uint64_t
 hedges_for_hazards(const struct metrics *m)
 {

@@ -1,10 +1,10 @@
-/* ledger.h: what hedging cost and what it was worth.
+/* ledger.h: the cost and the benefit of hedging.
  *
- * Sent, won, lost, refused by reason, time saved as losers showed it, and the
- * load that it added beside what Little's law says it must: a hazard catches
- * rate * W requests in flight, so hedges are rate * W * f a second, and W * f
- * of all requests (W: mean latency, f: hazards of the active server a
- * second).  Proxy thread only. */
+ * Hedges sent, won, lost and refused by reason; the time saved, measured with
+ * losers; and the added load beside the load that Little's law predicts: a
+ * hazard catches rate * W requests in flight, so there are rate * W * f hedges
+ * a second, which is W * f per request (W: mean latency, f: hazards of the
+ * active server per second).  Proxy thread only. */
 #pragma once
 
 #include "base/instant.h"
@@ -14,12 +14,12 @@ struct metrics;
 /* The counters at one time. */
 struct ledger_mark {
 	struct instant at;
-	uint64_t requests, latency_ns; /* finished, and together */
+	uint64_t requests, latency_ns; /* finished; sum of latencies */
 	uint64_t hedges, hazards;
 };
 
-/* The last two marks are a minute apart: since .older it is one to two minutes,
- * or the time since the start if that is less. */
+/* The last two marks are a minute apart: .older is one to two minutes old, or
+ * the start. */
 struct ledger {
 	struct ledger_mark start, older, newer;
 };
@@ -43,6 +43,7 @@ void ledger_tick(struct ledger *l, const struct metrics *m, struct instant now);
 void ledger_window(const struct ledger_mark *from, const struct metrics *m,
     struct ledger_window *out);
 
-/* Second attempts sent, of all triggers; to one server. */
+/* Return how many second attempts were sent, by all triggers; or to one
+ * server. */
 uint64_t ledger_sent(const struct metrics *m);
 uint64_t ledger_sent_to(const struct metrics *m, unsigned server);

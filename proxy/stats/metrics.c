@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "http/writer.h"
 
-/* Of heads and bodies, from either side. */
+/* Faults of heads and bodies, of clients and servers. */
 static const char *const message_reasons[] = {"bare_cr", "bare_lf",
     "body_too_large", "chunk_end", "chunk_extension",
     "chunk_extension_too_long", "chunk_overhead", "chunk_size",
@@ -31,7 +31,8 @@ static const char *const failure_reasons[] = {"closed", "connect_timeout",
     "spool_full", "spool_unreadable", "status", "status_line",
     "too_many_interim", "upgrade_other", "upgrade_unasked"};
 
-/* A counter that appeared with its first event would hide that from rate(). */
+/* These counters exist from the start: if one appeared only with its first
+ * event, rate() would miss that event. */
 static void
 reasons_init(struct metrics_reasons *r, const char *const *reason, unsigned n)
 {
@@ -85,7 +86,7 @@ metrics_reason(struct metrics_reasons *r, const char *reason)
 			return;
 		}
 	if (r->reasons == COUNT(r->of)) {
-		/* The last place stands for all that have none. */
+		/* The table is full: its last entry is "other". */
 		r->of[r->reasons - 1].count++;
 		return;
 	}
@@ -101,7 +102,7 @@ metrics_latency(
 	struct exemplar *x = &m->exemplar[distribution_record(&m->latency, ns)];
 	struct timespec now;
 
-	/* To 4 ms, at a fifth of the price. */
+	/* Exact to 4 ms, and five times as fast. */
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	writer_copy(x->id, sizeof(x->id), id);
 	writer_copy(x->trace_id, sizeof(x->trace_id), trace_id);

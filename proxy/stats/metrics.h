@@ -1,10 +1,10 @@
-/* metrics.h: what the proxy counts, from one table.
+/* metrics.h: the counters of the proxy.
  *
- * The room stats/ owns what is counted and remembered of requests and hedges:
- * metrics, what hedging cost (ledger.h), the last ten minutes (recent.h).
- * Rooms above add to it; proxy/admin/ writes it out.
+ * The folder stats/ owns all statistics of requests and hedges: metrics, the
+ * cost of hedging (ledger.h), the last ten minutes (recent.h).  Folders above
+ * add to them; proxy/admin/ writes them out.
  *
- * The table makes the struct and the Prometheus text.
+ * One table generates the struct's fields and the Prometheus text.
  * Proxy thread only: plain integers. */
 #pragma once
 
@@ -74,8 +74,8 @@
 	X(local_denied, "tailor_talechain_denied_total", "", "")               \
 	X(collectors_refused, "tailor_metrics_denied_total", "", "")
 
-/* Counts by reason: of those that are known from the beginning, and others as
- * they come up. */
+/* Counts by reason.  Known reasons are there from the beginning; others are
+ * added when they first occur. */
 struct metrics_reasons {
 	unsigned reasons;
 	struct {
@@ -90,7 +90,7 @@ struct metrics {
 #undef METRICS_X
 	uint64_t slow;	      /* over slow.target, examined or not */
 	uint64_t requests[6]; /* by class of status; 0: client left */
-	uint64_t local[600];  /* answers by Tailor itself, by status */
+	uint64_t local[600];  /* responses of Tailor itself, by status */
 	uint64_t hedges[HEDGE_TRIGGER_COUNT][HEDGING_SERVERS];
 	uint64_t hedges_past[HEDGE_TRIGGER_COUNT]; /* to servers taken away */
 	uint64_t refused[HEDGE_REFUSAL_COUNT];
@@ -99,39 +99,39 @@ struct metrics {
 	struct instant hazard_since[HEDGING_SERVERS][HAZARD_KIND_COUNT];
 	uint64_t methods[HTTP_METHOD_OTHER + 1];   /* requests, by method */
 	uint64_t swap_reason[HEDGE_TRIGGER_COUNT]; /* FIRST: none of them */
-	uint64_t swaps_steered;			   /* of FIRST; else operator */
-	uint64_t both_hazard_ns;		   /* every server was in one */
+	uint64_t swaps_steered;			   /* of FIRST: by steering */
+	uint64_t both_hazard_ns;		   /* all servers in hazards */
 	struct instant both_since;
-	uint64_t hazards_active;			  /* the policy's */
+	uint64_t hazards_active;			  /* of active server */
 	struct distribution latency;			  /* of requests */
 	struct exemplar exemplar[DISTRIBUTION_EDGES + 1]; /* of latency */
 	struct distribution commit_delay; /* response head -> commit */
 	struct distribution detect;	/* hazard happened -> observer saw it */
 	struct distribution notice;	/* observer saw it -> proxy took it */
 	struct distribution hedge_send; /* hazard happened -> hedge written */
-	struct distribution hazard_sent; /* the same for each hazard's last */
+	struct distribution hazard_sent; /* likewise, a hazard's last hedge */
 	struct distribution hedge_saved; /* loser's latency - winner's */
 	struct distribution loser;	 /* a loser's whole latency */
-	struct distribution queue;	 /* waited for a server */
+	struct distribution queue;	 /* time in the queue for a server */
 	struct distribution swap;	 /* hazard happened -> swapped */
 	struct distribution hazard_length[HAZARD_KIND_COUNT];
-	struct distribution loop_lag;		/* of the tick */
+	struct distribution loop_lag;		/* lateness of the tick */
 	int64_t last_hedge_ns[HEDGING_SERVERS]; /* of the present hazard */
-	int64_t render_ns; /* what metrics_write took, the last time */
-	struct metrics_reasons parse;	 /* requests the gate refused */
-	struct metrics_reasons failures; /* requests answered by ourselves */
+	int64_t render_ns;	      /* duration of the last metrics_write */
+	struct metrics_reasons parse; /* requests that the gate refused */
+	struct metrics_reasons failures; /* requests that Tailor failed */
 };
 
-/* All zero. */
+/* Set all counters to zero. */
 void metrics_init(struct metrics *m);
 
-/* Another server is in this place: nothing is counted of it yet. */
+/* A new server takes this place: reset the counters of the place. */
 void metrics_server_forget(struct metrics *m, unsigned server);
 
-/* Count one of these; reason is static text. */
+/* Add one to a reason's count; reason is static text. */
 void metrics_reason(struct metrics_reasons *r, const char *reason);
 
-/* A request with that id (64 characters at most) and trace id (32, or "") is
- * over. */
+/* Record the latency of a finished request, with its id (at most 64 characters)
+ * and trace id (32, or ""). */
 void metrics_latency(
     struct metrics *m, int64_t ns, const char *id, const char *trace_id);

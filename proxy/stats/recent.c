@@ -60,7 +60,7 @@ recent_hazard_note(struct recent *l, const struct hazard *h, struct instant now)
 		if (open == NULL)
 			return;
 		open->end = h->at;
-		/* Some sources know it at the end only. */
+		/* Some sources know the cause only at the end. */
 		if (open->cause == TALECHAIN_CAUSE_UNKNOWN)
 			open->cause = h->cause;
 		return;
