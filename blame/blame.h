@@ -205,7 +205,7 @@ unsigned blame_steps(const double *x, const double *w, size_t n, double *step);
 
 struct blame_options {
 	double p;	    /* 0.5 < p < 1 */
-	unsigned resamples; /* 0: no intervals; .. BLAME_RESAMPLES */
+	unsigned resamples; /* 0 .. BLAME_RESAMPLES; 0: no intervals */
 	bool single; /* draw requests, not blocks of time: only to compare */
 	uint64_t seed;
 };

@@ -1,5 +1,5 @@
-/* resample.c: draw blocks of time for resamples, and make intervals of their
- * results.
+/* resample.c: draw blocks of time for resamples, and compute confidence
+ * intervals from the results of the resamples.
  *
  * Time is cut into cells, a block is BLAME_CELLS neighbouring ones, and a block
  * may begin at any cell and wraps around at the end (Politis and Romano).  A

@@ -134,8 +134,8 @@ struct config;
  *   {state}     the first of $STATE_DIRECTORY, /var/lib/tailor (root),
  *               $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
  *   {user}      "" for root, "-<uid>" for others
- * As root with process.user: the directory <name> in $RUNTIME_DIRECTORY and
- * $STATE_DIRECTORY, or else /run/tailor-<name> and /var/lib/tailor-<name>. */
+ * As root with process.user NAME: the directory NAME in $RUNTIME_DIRECTORY and
+ * $STATE_DIRECTORY, or else /run/tailor-NAME and /var/lib/tailor-NAME. */
 bool
 place_find(const struct config *c, const char *name, char *out, size_t size);
 

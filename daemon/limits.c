@@ -312,7 +312,7 @@ limits_try_spool(const struct proxy *p)
 		log_event(LOG_LEVEL_WARNING, "spool_unusable",
 		    "directory=%s error=\"%s\" advice=\"let Tailor's user "
 		    "write there and enter all directories above it, or set "
-		    "proxy.spool_directory: request bodies above "
+		    "proxy.spool_directory; until then request bodies above "
 		    "hedging.body_max get 503\"",
 		    directory, strerror(-err));
 }

@@ -97,7 +97,7 @@ static const struct line_instead insteads[] = {
     {"--mode --watch --observe", "did you mean --set hedging.mode=watch?"},
     {"--log-level", "did you mean --set log.level=info?"},
     {"--threads", "one thread serves all; leave it out"},
-    {"--daemon -d", "it stays in the foreground; use systemd"},
+    {"--daemon -d", "tailor stays in the foreground; use systemd"},
     {"start stop restart reload status run",
 	"\"tailorctl --help\" lists commands for a running tailor; systemd or "
 	"a signal starts or ends one"},
@@ -117,8 +117,8 @@ explain(const struct line_command *of, const char *word, char *why)
 		return false;
 	else if (nearest_is_slip(nearest_distance(word, "shim"), word))
 		snprintf(why, LINE_WHY,
-		    "no command \"%.20s\"; did you mean shim? It is the first "
-		    "word",
+		    "no command \"%.20s\"; did you mean shim? It has to be "
+		    "the first word",
 		    word);
 	else if (strchr(word, ':') != NULL)
 		snprintf(why, LINE_WHY,

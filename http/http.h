@@ -101,7 +101,8 @@ struct http_head {
 	struct slice authority; /* from Host or an absolute-form target */
 	bool https;		/* the absolute-form target says so */
 	bool expect_continue;
-	bool upgrade; /* asks for an upgrade; its fields are stripped */
+	bool upgrade; /* has "Connection: upgrade" and Upgrade; both
+			 are stripped */
 	/* responses */
 	unsigned status;
 	struct slice reason;

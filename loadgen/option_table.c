@@ -317,8 +317,8 @@ static const struct line_command commands[] = {
 /* Options that only other programs have. */
 static const struct line_instead insteads[] = {
     {"--threads -t",
-	"leave it out: one thread sends, up to some 90k requests/s (a limit "
-	"of time is --duration or --timeout)"},
+	"leave it out: one thread sends, up to some 90k requests/s (if you "
+	"meant a time limit: --duration or --timeout)"},
     {"--concurrency --workers -w", NO_WORKERS},
     {"--latency -L", "leave it out: it is always reported"},
     {"--latency-correction",

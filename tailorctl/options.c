@@ -95,7 +95,7 @@ static const struct option_row rows[] = {
     {"against", 'G', "TIME", "compare with 1h, yesterday, 7d ago", set_ago,
 	AT(against_ns), .wants = SINCE ", or yesterday",
 	.values = "1h yesterday 7d", .commands = OF(blame)},
-    {"until", 'U', "TIME", "finished so long ago or longer", set_since,
+    {"until", 'U', "TIME", "finished at least this long ago", set_since,
 	AT(until_ns), .wants = SINCE, .values = "1m 10m 1h 1d",
 	.commands = OF(blame)},
     {"impact", 'I', NULL, "the VarMRI paper's table", option_flag, AT(impact),

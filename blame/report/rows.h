@@ -63,9 +63,10 @@ struct blame_row {
 	double value[BLAME_VALUES];
 };
 
-/* Begin rows whose causes are this version's, in the order of enum tale_cause.
+/* Begin rows with the causes that this program knows, in the order of enum
+ * tale_cause.
  *   counters  bits 1 << enum talechain_counter: those that some row has
- * 0 or -ENOMEM; free with blame_rows_fini either way. */
+ * Returns 0 or -ENOMEM; free with blame_rows_fini either way. */
 int blame_rows_begin(struct blame_rows *r, uint32_t counters);
 
 /* Announce, before the first row, a row of this route (n bytes) and weight.

@@ -232,7 +232,8 @@ print_spots(const struct blame_view *v, const struct blame_route *route,
 
 	snprintf(what, sizeof(what), "Where %s is made", v->name);
 	if (n > 0)
-		printf("%-29s slower ones (95 %%)  all requests  its own %s\n",
+		printf("%-20s slower ones (95 %% interval)  all requests  "
+		       "its own %s\n",
 		    what, v->name);
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(

@@ -75,7 +75,7 @@ int pool_fill(struct load_pool *p, size_t count, int64_t timeout_ns);
 /* Close idle connections until at most count are left. */
 void pool_trim(struct load_pool *p, size_t count);
 
-/* Renumber connections from 0, including open ones. */
+/* Number connections from 0 again: first those that are idle, then new ones. */
 void pool_count_from_zero(struct load_pool *p);
 
 /* Take an idle connection, or begin to open one (out->connecting); it becomes

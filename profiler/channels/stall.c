@@ -59,9 +59,9 @@ stall_over(struct stalls *s, unsigned server, struct instant at)
 		stall_post(&s->hazards[server], STALL_NONE, at, INSTANT_NONE);
 }
 
-/* A thread of the server gets a CPU.  If one process was stopped, those that it
- * forked may run on.  If the quota is used up, a thread that is woken within a
- * system call still runs, to the end of the call. */
+/* A thread of the server gets a CPU, which ends the stall.  Not if one process
+ * was stopped and another, which it forked, runs.  Not at once if the quota is
+ * used up: a thread woken within a system call still finishes the call. */
 static void
 stall_enters(struct stalls *s, int server, uint32_t pid, struct instant at)
 {

@@ -9,7 +9,7 @@
 #define GROUPS 8 /* groups above a task that are read, at most */
 #define WAIT_MOST ((1ULL << TALECHAIN_WAIT_BITS) - 1)
 
-/* A task's name is emitted again after this long, in 2^20 ns. */
+/* A task's name is emitted again after this many units of 2^20 ns: 100 ms. */
 #define NAME_AGE 95
 
 /* tid << 32 | time, in units of 2^20 ns.  One word, so it cannot tear. */

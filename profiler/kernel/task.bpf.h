@@ -16,9 +16,9 @@
 #define ARM64_PSTATE_32BIT 0x10 /* a program of 32 bits */
 #define CALLS ((1 << TALECHAIN_CALL_BITS) - 1)
 
-/* True if the cgroup freezer of version 2 has frozen a task, which seems to
- * sleep.  A task that
- * waits for the child of its vfork is marked, too, but not interruptible. */
+/* True if the freezer of cgroup v2 has frozen a task; its state is then that of
+ * a task asleep.  The kernel marks a task that waits for the child of its vfork
+ * as frozen, too, but that wait is not interruptible. */
 static __always_inline bool
 is_frozen(struct task_struct *p, __u64 state)
 {

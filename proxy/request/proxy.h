@@ -171,7 +171,7 @@ struct slow_window {
 	int64_t total_ns[SLOW_WINDOW_KEEP]; /* of the slowest so far */
 };
 
-/* Requests of which accounts are made (slow.h). */
+/* The choice of requests, not slow ones, to make accounts of (slow.h). */
 struct slow_sample {
 	uint64_t second;
 	unsigned requests; /* in this second that were not slow */

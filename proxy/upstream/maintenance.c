@@ -18,7 +18,7 @@
 #include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 
-/* How long a restart lets the other server serve until it has collected. */
+/* A restart waits at most this long for the other server's collection. */
 #define RESTART_WAIT_NS (10 * NS_PER_S)
 
 static bool

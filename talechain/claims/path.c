@@ -87,8 +87,8 @@ not_if_unwatched(const struct explainer *ex, struct claim *c, uint32_t tid)
 	c->rank = RANK_NOTHING;
 	c->tid = tid;
 	if (io_uring)
-		c->note = "is io_uring's: which thread of the server had the "
-			  "request is in no event";
+		c->note = "is io_uring's: no event shows which thread of the "
+			  "server had the request";
 	else if (tale_thread_find(ex->t, tid) != NULL)
 		c->note = "is in a process that is not watched";
 	else

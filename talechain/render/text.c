@@ -328,7 +328,7 @@ render_missing(const struct tale *t, struct text *x)
 			     "they were read"},
 	    {t->lost_channels,
 		"events were lost meanwhile: the observer came too late"},
-	    {t->omitted, "events more than a tale holds were left out"},
+	    {t->omitted, "further events were left out: the tale is full"},
 	};
 
 	text_add(x, "\n");
