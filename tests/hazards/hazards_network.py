@@ -39,7 +39,7 @@ class DelayedAck(Hazard):
 
 
 class Received(Hazard):
-    """A request whose client tells when it read the response."""
+    """A request whose client reports when it read the response."""
     services = C
 
     def injection(self, response, harm_ns):

@@ -390,78 +390,79 @@ TEST(test_set_messages)
 	}
 }
 
+static const struct {
+	const char *text, *errors;
+} contradictions[] = {
+    /* No contradiction: the same port on different addresses, and the
+     * kernel's choice twice. */
+    {"{\"listen\": [\"127.0.0.1:0\", \"127.0.0.1:0\", "
+     "\"[::1]:80\"], \"admin\": \"127.0.0.1:0\", \"servers\": ["
+     "{\"address\": \"127.0.0.1:80\"}, "
+     "{\"address\": \"127.0.0.1:81\"}]}",
+	""},
+    {"{}", "listen: no address; name one for clients, for example "
+	   "\":8080\"\n"
+	   "servers: none given; name one or two, each with an "
+	   "address\n"},
+    {"{\"listen\": \":80\", \"servers\": [{}]}",
+	"servers[0].address: missing: where the server listens\n"},
+    {"{\"listen\": [\":0\", \":0\", \"unix:/a\", \"unix:/a\"], "
+     "\"admin\": \"unix:/a\", "
+     "\"servers\": [{\"address\": \"unix:/b\"}]}",
+	"listen: unix:/a is given twice\n"
+	"admin: unix:/a is also in listen\n"
+	"admin: unix:/a is also in listen\n"},
+    {"{\"listen\": \":80\", \"admin\": \"10.0.0.1:81\", "
+     "\"servers\": [{\"address\": \"127.0.0.1:80\"}]}",
+	"admin: 10.0.0.1:81 is reachable from other machines; use a "
+	"loopback address or unix:/path\n"
+	"servers[0].address: 127.0.0.1:80 is where Tailor itself "
+	"listens\n"},
+    {"{\"listen\": \":80\", \"servers\": [{\"address\": \":1\", "
+     "\"collect\": \"http://b/gc\"}]}",
+	"servers[0].collect: \"http:/path\" needs a target of at most "
+	"256 bytes\n"},
+    {"{\"listen\": \":80\", \"servers\": [{\"address\": \":1\", "
+     "\"health_status\": []}]}",
+	"servers[0].health_status: none given; leave it out for "
+	"200-399\n"},
+    {"{\"listen\": [\":80 proxy_protocol\", "
+     "\"unix:/a proxy_protocol\", \":81\", \":80\"], "
+     "\"servers\": [{\"address\": \":1\"}]}",
+	"listen: :80 is given twice\n"
+	"listen: no peer may connect to :80; name the "
+	"peers in proxy.trust\n"
+	"listen: no peer may connect to unix:/a; name "
+	"the peers in proxy.trust\n"},
+    {"{\"listen\": \":80\", \"servers\": [{\"address\": "
+     "\"localhost:1\"}, {\"name\": \"a\", "
+     "\"address\": \"127.0.0.1:1\"}]}",
+	"servers[1].address: 127.0.0.1:1 is the address of servers[0] "
+	"too\n"
+	"servers[1].name: \"a\" is the name of servers[0] too\n"},
+    {"{\"listen\": \"[::1]:2\", \"servers\": [{\"address\": "
+     "\"localhost:2\"}, {\"name\": \"b\", "
+     "\"address\": \"[::1]:2\"}]}",
+	"servers[0].address: localhost:2 is where Tailor itself "
+	"listens\n"
+	"servers[1].address: [::1]:2 is where Tailor itself "
+	"listens\n"
+	"servers[1].address: [::1]:2 is the address of servers[0] "
+	"too\n"},
+};
+
 TEST(test_check_messages)
 {
-	static const struct {
-		const char *text, *errors;
-	} cases[] = {
-	    /* No contradiction: the same port on different addresses, and the
-	     * kernel's choice twice. */
-	    {"{\"listen\": [\"127.0.0.1:0\", \"127.0.0.1:0\", "
-	     "\"[::1]:80\"], \"admin\": \"127.0.0.1:0\", \"servers\": ["
-	     "{\"address\": \"127.0.0.1:80\"}, "
-	     "{\"address\": \"127.0.0.1:81\"}]}",
-		""},
-	    {"{}", "listen: no address; name one for clients, for example "
-		   "\":8080\"\n"
-		   "servers: none given; name one or two, each with an "
-		   "address\n"},
-	    {"{\"listen\": \":80\", \"servers\": [{}]}",
-		"servers[0].address: missing: where the server listens\n"},
-	    {"{\"listen\": [\":0\", \":0\", \"unix:/a\", \"unix:/a\"], "
-	     "\"admin\": \"unix:/a\", "
-	     "\"servers\": [{\"address\": \"unix:/b\"}]}",
-		"listen: unix:/a is given twice\n"
-		"admin: unix:/a is also in listen\n"
-		"admin: unix:/a is also in listen\n"},
-	    {"{\"listen\": \":80\", \"admin\": \"10.0.0.1:81\", "
-	     "\"servers\": [{\"address\": \"127.0.0.1:80\"}]}",
-		"admin: 10.0.0.1:81 is reachable from other machines; use a "
-		"loopback address or unix:/path\n"
-		"servers[0].address: 127.0.0.1:80 is where Tailor itself "
-		"listens\n"},
-	    {"{\"listen\": \":80\", \"servers\": [{\"address\": \":1\", "
-	     "\"collect\": \"http://b/gc\"}]}",
-		"servers[0].collect: \"http:/path\" needs a target of at most "
-		"256 bytes\n"},
-	    {"{\"listen\": \":80\", \"servers\": [{\"address\": \":1\", "
-	     "\"health_status\": []}]}",
-		"servers[0].health_status: none given; leave it out for "
-		"200-399\n"},
-	    {"{\"listen\": [\":80 proxy_protocol\", "
-	     "\"unix:/a proxy_protocol\", \":81\", \":80\"], "
-	     "\"servers\": [{\"address\": \":1\"}]}",
-		"listen: :80 is given twice\n"
-		"listen: no peer may connect to :80; name the "
-		"peers in proxy.trust\n"
-		"listen: no peer may connect to unix:/a; name "
-		"the peers in proxy.trust\n"},
-	    {"{\"listen\": \":80\", \"servers\": [{\"address\": "
-	     "\"localhost:1\"}, {\"name\": \"a\", "
-	     "\"address\": \"127.0.0.1:1\"}]}",
-		"servers[1].address: 127.0.0.1:1 is the address of servers[0] "
-		"too\n"
-		"servers[1].name: \"a\" is the name of servers[0] too\n"},
-	    {"{\"listen\": \"[::1]:2\", \"servers\": [{\"address\": "
-	     "\"localhost:2\"}, {\"name\": \"b\", "
-	     "\"address\": \"[::1]:2\"}]}",
-		"servers[0].address: localhost:2 is where Tailor itself "
-		"listens\n"
-		"servers[1].address: [::1]:2 is where Tailor itself "
-		"listens\n"
-		"servers[1].address: [::1]:2 is the address of servers[0] "
-		"too\n"},
-	};
-
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0;
+	     i < sizeof(contradictions) / sizeof(contradictions[0]); i++) {
 		struct config_errors errors = {0};
-		struct config *c = parse_good(cases[i].text);
+		struct config *c = parse_good(contradictions[i].text);
 		char *text;
 
 		assert_int_equal(config_check(c, &errors),
-		    cases[i].errors[0] == '\0' ? 0 : -EINVAL);
+		    contradictions[i].errors[0] == '\0' ? 0 : -EINVAL);
 		text = errors_joined(&errors);
-		assert_string_equal(text, cases[i].errors);
+		assert_string_equal(text, contradictions[i].errors);
 		free(text);
 		config_errors_fini(&errors);
 		config_free(&c);

@@ -76,7 +76,7 @@ TEST(test_refused)
 		const char *text;
 		enum http_lib_result result;
 	} rows[] = {
-	    /* unknown methods are told from all other faults */
+	    /* an unknown method has a refusal of its own */
 	    {"FOO / HTTP/1.1\r\n\r\n", HTTP_LIB_METHOD},
 	    {"GET / HTTP/x\r\n\r\n", HTTP_LIB_BAD},
 	    {"POST / HTTP/1.1\r\nContent-Length: 1\r\n"

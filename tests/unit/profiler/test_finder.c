@@ -230,7 +230,7 @@ TEST(test_found_unix)
 	unlink(un->sun_path);
 }
 
-/* Goal: to another user the process is hidden, and whose it is is told. */
+/* Goal: to another user the process is hidden, and its owner is reported. */
 TEST(test_foreign)
 {
 	struct sockaddr_storage a = loopback_address();

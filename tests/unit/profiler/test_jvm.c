@@ -137,7 +137,7 @@ TEST(test_attach)
 	snprintf(pid, sizeof(pid), "%d", (int)j.pid);
 	snprintf(option, sizeof(option), "%s", f->socket);
 	assert_int_equal(jvm_run(jcmd, true), 0);
-	jvm_ask(&j, "gc 1"); /* while nobody listens */
+	jvm_ask(&j, "gc 1"); /* while Tailor does not listen */
 	fixture_follow(f, j.pid);
 	fixture_wait_source(f, 0, PROFILER_SOURCE_AGENT);
 	profiler_stats(f->profiler, &s);

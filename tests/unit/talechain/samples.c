@@ -290,7 +290,7 @@ tale_fill(struct sample *s, const struct scenario *as)
 	}
 }
 
-/* As those of a story that was told: by lane, begin, the longest first. */
+/* Ordered as those of an explained story: by lane, begin, the longest first. */
 static int
 bar_compare(const void *va, const void *vb)
 {

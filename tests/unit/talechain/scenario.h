@@ -33,7 +33,7 @@ struct scenario {
 	struct scene scene;
 	struct tale_request request;
 	struct tale_client client;
-	struct tale *tale;   /* owned; once it is told */
+	struct tale *tale;   /* owned; NULL before */
 	struct story *story; /* owned */
 };
 

@@ -199,8 +199,8 @@ rendered(const struct scenario *s)
 	cJSON_Delete(scenario_render(s));
 }
 
-/* Goal: whatever is told of a request, the story of each scenario is whole and
- * can be rendered.  Whatever the events: fuzz_story. */
+/* Goal: whatever the fields of a request hold, the story of each scenario is
+ * whole and can be rendered.  Whatever the events: fuzz_story. */
 TEST(test_any_names)
 {
 	struct dirent **file;
