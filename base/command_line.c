@@ -376,7 +376,9 @@ command_unknown(struct parse *p, const char *word)
 	for (unsigned i = 0; i < p->l->commands; i++) {
 		if (strcasecmp(word, p->l->command[i].name) == 0)
 			best = (struct nearest){p->l->command[i].name, 0};
-		nearest_consider(&best, word, p->l->command[i].name);
+		else if (!(p->l->acting & LINE_COMMAND(i)) ||
+			 nearest_distance(word, p->l->command[i].name) == 1)
+			nearest_consider(&best, word, p->l->command[i].name);
 	}
 	for (unsigned i = 0; (row = line_row(p->l, i)) != NULL; i++)
 		if (strcmp(row->name, word) == 0) {

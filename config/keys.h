@@ -86,8 +86,9 @@ const struct config_key *key_find(const char *path);
  * copied.  Returns out. */
 char *key_path(const char *path, unsigned index, char out[KEY_PATH_MAX]);
 
-/* The reverse: "servers[1].name" as "servers[].name" and 1.  False if the path
- * has no index of one digit: path is then only copied, and *index is 0. */
+/* The reverse: "servers[1].name", or "servers.1.name", which shells leave
+ * alone, as "servers[].name" and 1.  False if the path has no index of one
+ * digit: path is then only copied, and *index is 0. */
 bool key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index);
 
 /* True if there is a section of this path ("hedging", "servers[]"). */

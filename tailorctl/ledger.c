@@ -1,3 +1,5 @@
+/* ledger.c: the part of "tailorctl gain" that is counted: what hedging cost
+ * and gained. */
 #include <stdio.h>
 
 #include "tailorctl/admin_request.h"
@@ -48,8 +50,8 @@ show_load(const char *title, const cJSON *w)
 	    field_double(w, "predicted", 0) * 100);
 }
 
-static void
-show(const cJSON *tree)
+void
+ledger_show(const cJSON *tree)
 {
 	const cJSON *saved = field_list(tree, "saved");
 
@@ -73,10 +75,4 @@ show(const cJSON *tree)
 	    plain_duration(field_number(saved, "max_ns", -1)));
 	show_load("extra load", field_list(tree, "extra_load"));
 	show_load("recently", field_list(tree, "extra_load_recent"));
-}
-
-int
-command_ledger(const struct ctl_options *options)
-{
-	return admin_report(options, "GET", "/ledger", show);
 }

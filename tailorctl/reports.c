@@ -191,7 +191,19 @@ show_servers(const cJSON *tree)
 int
 command_servers(const struct ctl_options *options)
 {
-	return admin_report(options, "GET", "/servers", show_servers);
+	int status = admin_report(options, "GET", "/servers", show_servers);
+	struct http_response a;
+
+	/* For health checks: the status also says that requests are served. */
+	if (status != STATUS_OK ||
+	    admin_request(options, "GET", "/readyz", &a) < 0)
+		return STATUS_NO;
+	if (a.status == 503) {
+		admin_response_complain(&a);
+		status = STATUS_NO;
+	}
+	http_response_fini(&a);
+	return status;
 }
 
 static void
@@ -489,16 +501,28 @@ slowest(const struct ctl_options *options)
 	return id;
 }
 
+/* "why --pin": keep the timeline of the request with that escaped id. */
+static bool
+pin(const struct ctl_options *options, const char *id)
+{
+	char target[600];
+	struct http_response a;
+
+	snprintf(target, sizeof(target), "/pin?id=%s", id);
+	if (admin_request_ok(options, "POST", target, &a) < 0)
+		return false;
+	http_response_fini(&a);
+	return true;
+}
+
 int
 command_why(const struct ctl_options *options)
 {
-	const char *format = options->format;
+	const char *format = options->json ? "json" : options->format;
 	char id[512], target[600], *found = NULL;
 	struct http_response a;
 	int err = 0;
 
-	if (format == NULL && options->json)
-		format = "json";
 	if (options->argument == NULL) {
 		found = slowest(options);
 		if (found == NULL)
@@ -506,6 +530,8 @@ command_why(const struct ctl_options *options)
 	}
 	admin_escape(found != NULL ? found : options->argument, id, sizeof(id));
 	free(found);
+	if (options->pin && !pin(options, id))
+		return STATUS_NO;
 	snprintf(target, sizeof(target), "/timeline/%s%s%s", id,
 	    format != NULL ? "?format=" : "", format != NULL ? format : "");
 	if (admin_request(options, "GET", target, &a) < 0)
@@ -517,7 +543,7 @@ command_why(const struct ctl_options *options)
 					"requests that are kept; without an "
 					"id, why takes\nthe slowest. A "
 					"client's own id is accepted only from "
-					"those that\nproxy.trust or "
+					"those that\nproxy.trusted_proxies or "
 					"talechain.allow names.\n");
 		http_response_fini(&a);
 		return STATUS_NO;
@@ -528,44 +554,6 @@ command_why(const struct ctl_options *options)
 		admin_response_print(&a);
 	http_response_fini(&a);
 	return err == 0 ? STATUS_OK : STATUS_NO;
-}
-
-static void
-show_pinned(const cJSON *tree)
-{
-	printf("%s\n", field_true(tree, "pinned") ? "pinned" : "not pinned");
-}
-
-int
-command_pin(const struct ctl_options *options)
-{
-	char id[512], target[600];
-
-	admin_escape(options->argument, id, sizeof(id));
-	snprintf(target, sizeof(target), "/pin?id=%s", id);
-	return admin_report(options, "POST", target, show_pinned);
-}
-
-int
-command_ready(const struct ctl_options *options)
-{
-	struct http_response a;
-	bool ready;
-
-	if (options->argument != NULL)
-		return action_return(options);
-	if (admin_request(options, "GET", "/readyz", &a) < 0)
-		return STATUS_NO;
-	ready = a.status == 200;
-	if (options->json)
-		printf("{\"ready\":%s,\"status\":%u}\n",
-		    ready ? "true" : "false", a.status);
-	if (!ready)
-		admin_response_complain(&a);
-	else if (!options->json)
-		admin_response_print(&a);
-	http_response_fini(&a);
-	return ready ? STATUS_OK : STATUS_NO;
 }
 
 static void

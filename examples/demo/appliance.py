@@ -66,7 +66,7 @@ class Appliance:
             # one pass over the queries: every kind of them compiled
             "warmup": {"target": "/search?q=water", "requests": 1000},
             # the generator is believed when it names its requests
-            "proxy": {"cpu": place, "trust": ["127.0.0.0/8"],
+            "proxy": {"cpu": place, "trusted_proxies": ["127.0.0.0/8"],
                       "stop_timeout": "3s"},
             "profiler": {"cpu": place, "stream": "",
                          "channel_socket": str(recipe.channels)},

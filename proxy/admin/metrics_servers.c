@@ -67,7 +67,7 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	exposition_counter(e, "tailor_swaps_total", p->hedging.swaps);
 	exposition_counter(e, "tailor_storms_total", p->hedging.storms);
 	exposition_family(e, "tailor_swap_refused_total");
-	exposition_sample(e, LABELS({"reason", "standby_not_ready"}),
+	exposition_sample(e, LABELS({"reason", "backup_not_ready"}),
 	    p->hedging.swaps_refused);
 	exposition_distribution(e, "tailor_swap_duration_seconds", &m->swap);
 }

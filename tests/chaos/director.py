@@ -285,7 +285,7 @@ class Director:
         trouble = self.begin(server, "out")
         if self.post(f"/drain?server={server}", 409).status == 200:
             time.sleep(length)
-            self.post(f"/ready?server={server}")
+            self.post(f"/undrain?server={server}")
             self.wait_ready(server)
         self.end(trouble, 0.1)
 

@@ -361,7 +361,7 @@ def test_10_hazard_on_both(pair):
 def test_11_swap_during_an_upload(pair):
     # Goal: what is not whole yet, in memory or in a file, goes to the new
     # active server, from its first byte on; no other hears of it.
-    t = pair(hedging={"body_max": 1000, "allow": ["POST /**"]})
+    t = pair(hedging={"body_max": 1000, "repeatable": ["POST /**"]})
     with t.client() as big, t.client() as small:
         big.send(b"POST /big HTTP/1.1\r\nHost: h\r\nContent-Length: 4000\r\n"
                  b"\r\n" + b"x" * 2000)

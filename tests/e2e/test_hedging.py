@@ -87,7 +87,7 @@ def test_what_is_sent_again(pair):
     # Goal: a pause is waited out by a POST, by one that a rule allows but that
     # is over the limit, and by a client that asked for it (E7); the ledger says
     # why.  A POST that a rule allows is sent again, with its whole body.
-    t = pair(hedging={"allow": ["POST /*/_search"], "body_max": 1000})
+    t = pair(hedging={"repeatable": ["POST /*/_search"], "body_max": 1000})
     with t.client() as post, t.client() as large, t.client() as out, \
             t.client() as allowed:
         post.request("POST", "/pay", body=b"1")

@@ -125,7 +125,7 @@ def test_server_found_by_its_address(jvm, tailor):
     assert re.search(r'server=a pid=\d+ program="java" sees="end, restart, '
                      r"collections \(hsperfdata of OpenJDK \S+, Serial(, polled)?\)",
                      t.wait_log("server_observed server=a"))
-    assert ("-> a (active, collections visible), b (standby, "
+    assert ("-> a (active, collections visible), b (backup, "
             in t.wait_log(" ready route="))
     before = t.metrics()['tailor_hazards_total{server="a",kind="gc"}']
     a.collect()

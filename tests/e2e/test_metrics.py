@@ -180,7 +180,7 @@ def test_what_is_counted(upstream, tailor):
     t.hazard("active", "end")
     steady(lambda: t.metrics()["tailor_both_hazard_seconds_total"])
     assert t.metrics()[
-        'tailor_swap_refused_total{reason="standby_not_ready"}'] == 1
+        'tailor_swap_refused_total{reason="backup_not_ready"}'] == 1
 
 
 def test_ledger(upstream, tailor, ctl):
@@ -200,9 +200,9 @@ def test_ledger(upstream, tailor, ctl):
         load["mean_latency_s"] * load["hazards_per_s"])
     assert load["hazards_per_s"] == pytest.approx(1 / load["seconds"])
     assert load["actual"] == pytest.approx(1 / 2)
-    shown = ctl("-a", t.admin, "ledger").out
+    shown = ctl("-a", t.admin, "gain").out
     assert "1 sent" in shown and "1 won" in shown
-    assert json.loads(ctl("-a", t.admin, "-j", "ledger",
+    assert json.loads(ctl("-a", t.admin, "-j", "gain",
                           wide=True).out)["sent"] == 1
 
 

@@ -63,7 +63,7 @@ def test_drain_and_return(upstream, tailor):
         assert d.get().body == b"backup"
         assert len(active.connections) == connections
         active.serve()
-        post(t, "/ready?server=active")
+        post(t, "/undrain?server=active")
         t.wait_server("active", state="ready")
         post(t, "/switch")
         assert d.get().body == b"active"
@@ -138,11 +138,11 @@ def test_refusals(upstream, tailor):
     # unknown one 404, and the last server goes only by force.
     active, backup = upstream("active").serve(), upstream("backup").serve()
     t = tailor(active, backup, proxy={"server_wait": "300ms"})
-    for action in ("/drain", "/ready", "/restart"):
+    for action in ("/drain", "/undrain", "/restart"):
         post(t, action, 400)
         post(t, f"{action}?server=nobody", 404)
         assert t.ask(f"{action}?server=active").status == 405
-    post(t, "/ready?server=active", 409)
+    post(t, "/undrain?server=active", 409)
     assert b"did not launch" in post(t, "/restart?server=active", 409).body
     post(t, "/drain?server=backup")
     t.wait_server("backup", state="drained")
@@ -154,7 +154,7 @@ def test_refusals(upstream, tailor):
         post(t, "/drain?server=active&force=1")
         t.wait_server("active", state="drained")
         assert c.get().status == 503
-        post(t, "/ready?server=backup")
+        post(t, "/undrain?server=backup")
         t.wait_server("backup", state="ready", active=True)
         assert c.get().body == b"backup"
 
@@ -171,7 +171,7 @@ def test_drained_server_that_dies_stays_out(tailor, scratch):
     wait_until(lambda: t.server("a")["pid"] not in (0, before),
                "it runs again")
     assert t.server("a")["state"] == "drained"
-    post(t, "/ready?server=a")
+    post(t, "/undrain?server=a")
     t.wait_server("a", state="ready")
 
 
@@ -411,7 +411,7 @@ def health_server(up, well):
 
 
 def test_servers_that_are_unwell(upstream, tailor):
-    # Goal: a ready standby that fails its checks is taken out, and comes
+    # Goal: a ready backup that fails its checks is taken out, and comes
     # back when it is well; one or two failures are none.  So is the active
     # one; and the last one stays whatever it says.
     well_a, well_b = threading.Event(), threading.Event()

@@ -270,8 +270,8 @@ def test_requests_older_than_a_second_give_their_slots_back(upstream, tailor):
     t.wait_settled()
 
 
-def test_overflow_to_the_standby(upstream, tailor):
-    # Goal: where slots are not given back, a standby with room takes what
+def test_overflow_to_the_backup(upstream, tailor):
+    # Goal: where slots are not given back, a backup with room takes what
     # has waited for a second.
     a, b = upstream("a"), upstream("b")
     t = tailor(entry(a, connections_max=2, streams_max=0),
@@ -357,7 +357,7 @@ def test_a_server_that_answers_a_probe_is_not_left(upstream, tailor):
 
 
 @pytest.mark.parametrize("used", [True, False])
-def test_a_standby_that_is_gone(pair, used):
+def test_a_backup_that_is_gone(pair, used):
     # Goal: its end is noticed although no request goes there and no process
     # is known: by the end of an idle connection, or by looking.
     pair.a.serve()
@@ -374,9 +374,9 @@ def test_a_standby_that_is_gone(pair, used):
     t.wait_server("b", state="ready")
 
 
-def test_a_failing_standby_is_asked(upstream, tailor):
-    # Goal: an idle standby whose hedges failed is asked whether it is well
-    # again, and is a standby again within seconds.
+def test_a_failing_backup_is_asked(upstream, tailor):
+    # Goal: an idle backup whose hedges failed is asked whether it is well
+    # again, and is a backup again within seconds.
     a, b = upstream("a"), upstream("b")
     a.serve(answers_but("/x"))
     b.serve(answers_but("/x"))
@@ -401,7 +401,7 @@ def test_a_failing_standby_is_asked(upstream, tailor):
 
 
 def test_connections_are_kept_for_a_swap(upstream, tailor):
-    # Goal: the standby has as many connections as there were requests in
+    # Goal: the backup has as many connections as there were requests in
     # flight, each used once.
     a, b = upstream("a").serve(answers_but("/x")), upstream("b").serve()
     t = checked_pair(tailor, a, b)

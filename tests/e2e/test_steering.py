@@ -109,7 +109,7 @@ def test_collections_come_when_nobody_is_there(steered, collector, attached,
 @pytest.mark.parametrize("version", jvms.VERSIONS)
 def test_both_collect_while_they_stand_by(steered, version):
     # Goal: however long it takes, and whatever else is collected, each of two
-    # JVMs has its turn to collect as the standby, by the agent's order.
+    # JVMs has its turn to collect as the backup, by the agent's order.
     t, _ = steered("-XX:+UseSerialGC", False, jvms.java_of(version))
     can_be_steered(t)
     with t.client() as c:

@@ -149,17 +149,12 @@ def test_advice_is_said(ask, admin):
 
 
 @pytest.mark.parametrize("asked, reply, words, status, said", [
-    ("GET /readyz", http(200, "ok\n"), "ready", 0, "ok\n"),
-    ("GET /readyz", http(503, "no server is ready\n"), "ready", 1,
-     "tailorctl: no server is ready\n"),
-    ("GET /readyz", http(503, "no\n"), "ready -j", 1,
-     '{"ready":false,"status":503}\ntailorctl: no\n'),
     ("POST /switch", http(200, '{"active":"south"}'), "switch", 0,
      "active: south\n"),
     ("POST /switch", http(200, '{"active":"south"}'), "switch --json", 0,
      '{"active":"south"}\n'),
-    ("POST /switch", http(409, '{"error":"standby is down"}'), "switch", 1,
-     "tailorctl: standby is down\n"),
+    ("POST /switch", http(409, '{"error":"backup is down"}'), "switch", 1,
+     "tailorctl: backup is down\n"),
     ("GET /timeline/a%20b%2Fc", http(200, "38 ms: GC\n│▇▇│\n"), "why a%b/c", 0,
      "38 ms: GC\n│▇▇│\n"),
     ("GET /timeline/7?format=json", http(200, '{"a":1}'), "why 7 --json", 0,

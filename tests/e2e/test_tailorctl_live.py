@@ -44,7 +44,7 @@ def test_known_traffic(ctl, upstream, tailor):
     assert len(requests('server == "backup" and status == 200')) >= 4
     assert requests('server == "active" and total > 1m') == []
     middle = sorted(r["total"] for r in mine)[len(mine) // 2]
-    assert {r["request"] for r in requests(f"bytes and total <= {middle}")} == {
+    assert {r["request"] for r in requests(f"bytes and total <= {middle}ns")} == {
         r["request"] for r in mine if r["total"] <= middle}
     lines = ask("log", "--dump", "--requests").splitlines()
     assert len([x for x in lines if " active " in x]) == 7
@@ -70,13 +70,14 @@ def test_known_traffic(ctl, upstream, tailor):
     one = json.loads(ask("slow", "-j", "--path", "/b", "-n", "1"))["slow"][0]
     assert one["target"].startswith("/b")
     assert "<svg " in ask("why", one["id"], "--svg")
-    assert ask("pin", one["id"]) == "pinned\n"
+    ask("why", one["id"], "--pin")
+    assert "pinned" in ask("slow", "-j", "--path", "/b")
     assert f"why {one['id']}" in ask("slow", "--path", "/b")
     assert "GET /b" in ask("why", one["id"])
     json.loads(ask("why", one["id"], "--json"))
     assert "tailor_connections_total" in ask("metrics", "tailor_conn")
     assert f"pid: {t.pid}" in ask("info")
-    assert ask("ready")
+    assert ask("servers")
     events = ask("log", "--dump")
     assert "proxy_receive" in events and "proxy_finish" in events
     result = ctl("-a", t.admin, "why", "no-such-request")

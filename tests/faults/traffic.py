@@ -136,7 +136,7 @@ def ask_admin(t):
 
 def act(t):
     for target in ("/switch?server=b", "/switch?server=a",
-                   "/drain?server=b", "/ready?server=b", "/restart?server=b",
+                   "/drain?server=b", "/undrain?server=b", "/restart?server=b",
                    "/log?level=info", "/log?level=debug"):
         t.ask(target, "POST")
 

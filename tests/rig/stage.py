@@ -29,7 +29,7 @@ NICER = ["nice", "-n", "-18", "chrt", "-o", "0"]  # ordinary, yet before most
 CONFIG = {
     "warmup": {"requests": 0},
     "hedging": {"mode": "watch"},
-    "proxy": {"stop_timeout": "2s", "trust": ["127.0.0.1/32"]},
+    "proxy": {"stop_timeout": "2s", "trusted_proxies": ["127.0.0.1/32"]},
     "talechain": {"allow": ["127.0.0.1/32"]},
     "slow": {"target": "2ms"},
     "analysis": {"cpu": 1},  # each of them

@@ -47,7 +47,7 @@ static const struct scenario eligibility[] = {
 static const struct scenario overtaking[] = {
     {"a hazard may begin", "ready; start a 0; head a 0 200\n"
 			   "overtake a 0 => yes"},
-    {"not what passes: a busy, pausing or missing standby",
+    {"not what passes: a busy, pausing or missing backup",
 	"ready; start a 0; head a 0 200; begin 1 gc; overtake a 0 => yes\n"
 	"down 1; overtake a 0 => yes"},
     {"one server", "set servers 1; ready; start a 0; head a 0 200\n"
@@ -86,7 +86,7 @@ static const struct scenario triggers[] = {
     {"T1 a request that runs on the good server needs no hedge",
 	STOPPED "start b 1; ask b gc => hazard_over"},
     {"T2 the other is not ready", "ready; start a 0; begin 1 gc; begin 0 gc\n"
-				  "ask a gc => standby_not_ready\n"
+				  "ask a gc => backup_not_ready\n"
 				  "? swaps_refused => 1"},
     {"T3 over before it was asked for",
 	STOPPED "end 0 gc; ask a gc => hazard_over"},
@@ -148,7 +148,7 @@ static const struct scenario triggers[] = {
 	"ready; answer 1 1ms; begin 1 gc => nothing\n"
 	"begin 0 safepoint; ? swaps_refused => 0; wait 2ms; tick => nothing\n"
 	"? swaps_refused => 1; end 1 gc => swap,sweep"},
-    {"T4 pauses of the standby are kept out",
+    {"T4 pauses of the backup are kept out",
 	"ready; answer 0 1ms; pause 1 safepoint 300us 20\n"
 	"switch; begin 1 safepoint => nothing; ? until_us => 2000"},
     {"T4 the end is near: not acted upon",
@@ -208,7 +208,7 @@ static const struct scenario triggers[] = {
 	"ask a failure => inflight_limit; view a 0ms; ask a failure => "
 	"deadline\n"
 	"down 1; start c 0; ended c 0 failed => give up\n"
-	"ask c failure => standby_not_ready; ask d failure => attempts"},
+	"ask c failure => backup_not_ready; ask d failure => attempts"},
 };
 
 static const struct scenario budgets[] = {
@@ -269,7 +269,7 @@ static const struct scenario budgets[] = {
 	"ready; answer 0 1ms 5 500; tick => nothing; answer 0 1ms 1 500\n"
 	"? failing 0 => 1; tick => swap; choose => 1; tick => nothing\n"
 	"choose => 1; begin 1 gc => nothing; choose => 1"},
-    {"B4 a broken standby after one pause of the active one",
+    {"B4 a broken backup after one pause of the active one",
 	"ready; begin 0 gc => swap,sweep; answer 1 1ms 3 500; end 0 gc; tick\n"
 	"choose => 1; answer 1 1ms 3 500; tick => swap; choose => 0\n"
 	"begin 0 gc => nothing; choose => 0"},
@@ -304,7 +304,7 @@ static const struct scenario budgets[] = {
     {"B4 eleven good responses end it",
 	"ready; answer 1 1ms 99 500; answer 1 1ms 10; ? failing 1 => 1\n"
 	"answer 1 1ms 1; ? failing 1 => 0; begin 0 gc => swap,sweep"},
-    {"B4 so do probes, of a standby alone",
+    {"B4 so do probes, of a backup alone",
 	"ready; probed 1 => unwanted; answer 1 1ms 7 500; probed 1; probed 1\n"
 	"probed 1; probed 1; probed 1; probed 1; ? failing 1 => 1; probed 1\n"
 	"? failing 1 => 0; probed 1 => unwanted; answer 0 1ms 2 500\n"
@@ -342,7 +342,7 @@ static const struct scenario budgets[] = {
 	"ready; down 1; up 1; warmfail 1 9 1ms; wait 11s; warmed 1 9 1ms\n"
 	"? failing 1 => 0; ? state 1 => warming; warmed 1 7 1ms\n"
 	"? state 1 => warming; warmed 1 1 1ms; ? state 1 => ready"},
-    {"a request that waited long may go to the standby, below its half",
+    {"a request that waited long may go to the backup, below its half",
 	"set conns1 4; ready; overflow => 1; start a 1; overflow => 1\n"
 	"start b 1; overflow => no"},
     {"not to one that could not be swapped to",
