@@ -52,11 +52,10 @@ evidence_pause(
 	unsigned n = count_pauses(ex, c->cause);
 	const struct tale_pause *p = c->pause;
 	struct phrase l = evidence(v);
-	char ms[32], name[NAME_SIZE];
+	char ms[32], name[NAME_SIZE], words[PAUSE_WORDS];
 
-	tale_server_name(ex->t, p->server, name, sizeof(name));
-	phrase_add(&l, "the %s of %s lasted %s%s, from %+.3f to %+.3f ms",
-	    hazard_kind_name(p->kind), name,
+	phrase_add(&l, "%s was %s for %s%s, from %+.3f to %+.3f ms",
+	    server_name(ex, p->server, name), pause_words(p, false, words),
 	    p->begin_seen && p->end_seen ? "" : "at least ",
 	    text_ms(ms, instant_since(p->end, p->begin)),
 	    text_ms_of(instant_since(p->begin, ex->t->t0)),
@@ -184,7 +183,8 @@ evidence_application(const struct explainer *ex, struct story_verdict *v)
 		return;
 	l = evidence(v);
 	phrase_add(&l,
-	    "%s reports: it waited there for %s and was worked on for %s",
+	    "%s reports that the request waited there for %s and was worked on "
+	    "for %s",
 	    attempt_name(ex, ex->chain.winner, name),
 	    text_ms(queued, a->app_start - a->app_receive),
 	    text_ms(worked, a->app_finish - a->app_start));
@@ -275,14 +275,15 @@ evidence_write(struct explainer *ex, enum tale_cause cause)
 		l = evidence(v);
 		say_response(ex, &l, ex->chain.winner);
 		if (ex->t->pauses == 0)
-			phrase_add(&l, "; no pause of it was seen meanwhile");
+			phrase_add(
+			    &l, "; no pause of that server was seen meanwhile");
 	}
 	evidence_unmet(ex, v);
 	if (ex->s->contradictions > 0) {
 		l = evidence(v);
 		phrase_add(&l,
-		    "%s%u piece%s of it contradict%s other events, and count%s "
-		    "as not observed",
+		    "%s%u piece%s of the time contradict%s other events, and "
+		    "count%s as not observed",
 		    l.at[0] != '\0' ? "; " : "", ex->s->contradictions,
 		    ex->s->contradictions == 1 ? "" : "s",
 		    ex->s->contradictions == 1 ? "s" : "",

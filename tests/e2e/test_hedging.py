@@ -204,7 +204,8 @@ def test_the_verdict_names_a_server_that_died(pair):
         pair.b.expect().reply(200, b"saved")
         assert c.response().body == b"saved"
         why = c.get("/.talechain/timeline/died").body.decode()
-        assert ("a had it, and closed the connection without a response" in
+        assert ("the request was on server a, which closed the connection "
+                "without a response" in
                 " ".join(why.split()))
 
 

@@ -89,7 +89,7 @@ def test_a_collection_of_a_worker_is_named(node, tailor):
     def no_hazard():
         """The first process may collect at the same time: then again."""
         before = t.metrics()[key]
-        assert "V8 collection" in named(t)["verdict"]["text"]
+        assert "collecting garbage (V8)" in named(t)["verdict"]["text"]
         return t.metrics()[key] == before
     wait_until(no_hazard, "a worker's collection is no hazard")
 
@@ -152,5 +152,5 @@ def test_a_runtime_that_is_mapped_late(scratch, tailor):
     t.wait_server("a", source="probes")
     assert "runtime_off" not in t.log
     tale = named(t)
-    assert "V8 collection" in tale["verdict"]["text"]
+    assert "collecting garbage (V8)" in tale["verdict"]["text"]
     assert t.metrics()['tailor_hazards_total{server="a",kind="gc"}'] == 0
