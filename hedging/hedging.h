@@ -60,7 +60,7 @@ const char *hedge_trigger_name(enum hedge_trigger trigger);
 	X(CLIENT_GONE, "client_gone")		/* E8 */              \
 	X(PRIVATE, "private")			/* E9 */              \
 	X(BACKUP_NOT_READY, "backup_not_ready") /* T2 */              \
-	X(HAZARD_OVER, "hazard_over")		/* T3 */              \
+	X(HAZARD_OVER, "pause_over")		/* T3 */              \
 	X(INFLIGHT_LIMIT, "inflight_limit")	/* B1 */              \
 	X(BUDGET, "budget")			/* B2 */              \
 	X(STORM, "storm")			/* B3 */              \

@@ -47,7 +47,7 @@ static const struct {
 } lists[] = {
     {"cause", "a pause", causes, COUNT(causes)},
     {"signal", "a rate", rates, COUNT(rates)},
-    {"kind", "a hazard", hazards, COUNT(hazards)},
+    {"kind", "a pause", hazards, COUNT(hazards)},
 };
 
 /* --- text ----------------------------------------------------------------- */

@@ -46,7 +46,7 @@ show_load(const char *title, const cJSON *w)
 	printf("%.3f%% sent; predicted: %s * %.3f pauses/s = %.3f%%\n",
 	    field_double(w, "actual", 0) * 100,
 	    plain_seconds(field_double(w, "mean_latency_s", 0)),
-	    field_double(w, "hazards_per_s", 0),
+	    field_double(w, "pauses_per_s", 0),
 	    field_double(w, "predicted", 0) * 100);
 }
 

@@ -158,7 +158,7 @@ show_server(const cJSON *s)
 	double errors_per_s = field_double(s, "errors_per_s", 0);
 	char text[512];
 
-	join(field_list(s, "hazards"), text, sizeof(text));
+	join(field_list(s, "pauses"), text, sizeof(text));
 	printf("%c ", field_true(s, "active") ? '*' : ' ');
 	plain_print_cell(field_text(s, "name"), name_columns(), TERMINAL_BOLD);
 	plain_print_cell(state, 10, state_colour(state));
@@ -183,7 +183,7 @@ show_servers(const cJSON *tree)
 	printf("mode %s\n", plain_cell(field_text(tree, "mode"), 20));
 	printf("%s  %-*s %-10s %-*s %8s %8s %7s %7s %7s%s\n",
 	    plain_escape(TERMINAL_BOLD), columns, "SERVER", "STATE", columns,
-	    "HAZARDS", "RATE/s", "ERRORS/s", "FLIGHT", "P50", "P95",
+	    "PAUSES", "RATE/s", "ERRORS/s", "FLIGHT", "P50", "P95",
 	    plain_escape(TERMINAL_PLAIN));
 	cJSON_ArrayForEach(s, field_list(tree, "servers")) show_server(s);
 }

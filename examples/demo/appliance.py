@@ -100,7 +100,7 @@ class Appliance:
     def wait_calm(self, patience_s=30.0):
         """Wait until both are ready and neither collects."""
         wait_until(lambda: self._ready()
-                   and not any(s["hazards"] for s in self.state()),
+                   and not any(s["pauses"] for s in self.state()),
                    self._process, "both servers were calm", patience_s)
 
     @property

@@ -61,7 +61,7 @@ kind_named(const char *name)
 
 #define KIND_X(symbol, code, ...) " " code
 
-/* POST /hazard: a runtime or monitor without a channel reports a pause. */
+/* POST /pause: a runtime or monitor without a channel reports a pause. */
 void
 admin_hazard(struct admin_call *call)
 {

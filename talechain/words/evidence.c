@@ -196,8 +196,8 @@ is_others(const struct explainer *ex, const struct tale_entry *e)
 {
 	const struct talechain_event *v = &e->slot.event;
 
-	return (v->type == TALECHAIN_HAZARD_BEGIN ||
-		   v->type == TALECHAIN_HAZARD_END) &&
+	return (v->type == TALECHAIN_PAUSE_BEGIN ||
+		   v->type == TALECHAIN_PAUSE_END) &&
 	       v->arg[1] == HAZARD_GC && !e->doubtful &&
 	       tale_attempt_of(ex->t, tale_event_server(&e->slot)) < 0;
 }
@@ -214,7 +214,7 @@ find_unmet(const struct explainer *ex)
 		e = &ex->t->entry[i];
 		if (!is_others(ex, e))
 			continue;
-		open = e->slot.event.type == TALECHAIN_HAZARD_BEGIN ? e : NULL;
+		open = e->slot.event.type == TALECHAIN_PAUSE_BEGIN ? e : NULL;
 		begin =
 		    tale_earlier(e->at, tale_event_latency_ns(&e->slot.event));
 		if (open == NULL && instant_before(begin, ex->t->end) &&
@@ -240,7 +240,7 @@ evidence_unmet(const struct explainer *ex, struct story_verdict *v)
 	l = evidence(v);
 	phrase_add(
 	    &l, "%sthe other server collected", l.at[0] != '\0' ? "; " : "");
-	if (e->type == TALECHAIN_HAZARD_END)
+	if (e->type == TALECHAIN_PAUSE_END)
 		phrase_add(
 		    &l, " for %s", text_ms(ms, tale_event_latency_ns(e)));
 	phrase_add(&l, " meanwhile%s: a pause that this request did not meet",

@@ -135,7 +135,7 @@ class Director:
         return pid
 
     def hazard(self, server, state):
-        self.post(f"/hazard?server={server}&kind=gc&state={state}")
+        self.post(f"/pause?server={server}&kind=gc&state={state}")
 
     def wait_ready(self, *names):
         until = time.monotonic() + RECOVERY_S

@@ -251,7 +251,7 @@ def test_nothing_to_ask_an_unresponsive_server_with(pair):
         c.reset()
     t.wait_log(" server_believed server=a")
     hangs.set()
-    t.wait_server("a", hazards=[])
+    t.wait_server("a", pauses=[])
     t.hazard("b", "begin")
     t.wait_server("a", active=True)
 

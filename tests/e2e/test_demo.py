@@ -166,7 +166,7 @@ def timeline(code):
                           "written": MS},
                          {"name": "b", "trigger": "gc", "outcome": "won",
                           "written": 3 * MS, "complete": 44 * MS}],
-            "hazards": [pause],
+            "pauses": [pause],
             "verdict": {"code": code, "confidence": "observed",
                         "text": "40.0 of 45.0 ms: server b computed. Re-sent to "
                                 "server b 0.5 ms after server a began to collect "

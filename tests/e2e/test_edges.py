@@ -313,7 +313,7 @@ def test_09_hazards_faster_than_the_loop(pair):
         first = pair.a.expect()
         t.pause()  # all of it waits for the same turn
         for state in ("begin", "end", "begin", "end", "begin"):
-            admin.request("POST", f"/hazard?server=a&kind=gc&state={state}",
+            admin.request("POST", f"/pause?server=a&kind=gc&state={state}",
                           host="localhost")
         t.resume()
         for _ in range(5):
@@ -328,7 +328,7 @@ def test_09_hazards_faster_than_the_loop(pair):
         pair.b.expect().reply(200, b"new")
         assert c.response().body == b"new"
     m = t.metrics()
-    assert m['tailor_hazards_total{server="a",kind="gc"}'] == 3
+    assert m['tailor_pauses_total{server="a",kind="gc"}'] == 3
     assert m["tailor_swaps_total"] == 1
 
 

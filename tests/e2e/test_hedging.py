@@ -129,7 +129,7 @@ def test_watching_does_not_act(pair):
         pair.a.expect().reply(200, b"a")
         assert c.response().body == b"a"
     assert not pair.b.requests and t.active() == "a"
-    assert t.metrics()['tailor_hazards_total{server="a",kind="gc"}'] == 1
+    assert t.metrics()['tailor_pauses_total{server="a",kind="gc"}'] == 1
 
 
 @pytest.mark.parametrize("framing, rest", [
@@ -150,7 +150,7 @@ def test_begun_answer_waits_in_a_pause(pair, framing, rest):
         first = pair.a.expect()
         t.pause()  # both are read in one turn, so that is not over
         first.send(b"HTTP/1.1 200 OK\r\n" + framing)
-        admin.request("POST", "/hazard?server=a&kind=gc&state=begin",
+        admin.request("POST", "/pause?server=a&kind=gc&state=begin",
                       host="localhost")
         t.resume()
         assert admin.response("POST").status == 200

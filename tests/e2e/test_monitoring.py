@@ -258,7 +258,7 @@ class Fault:
         t, before = self.start()
         t.hazard("a", "begin")
         t.hazard("b", "begin")
-        t.wait_metric("tailor_both_hazard_seconds_total", 1.5)
+        t.wait_metric("tailor_both_pause_seconds_total", 1.5)
         return t, before
 
     def reload_failed(self):

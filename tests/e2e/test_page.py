@@ -588,7 +588,7 @@ def test_live_renews_itself(live, page):
     open_live(page, live.url)
     page.evaluate("document.querySelector('#slow a').focus()")
     for kind in "gc", "safepoint":
-        hazard = f"/hazard?server=active&kind={kind}&state="
+        hazard = f"/pause?server=active&kind={kind}&state="
         live.ask(hazard + "begin", method="POST")
         wait_until(lambda k=kind: [k, ""] == texts(
             page, "#servers td:nth-child(3)"), "it is a hazard of the server")

@@ -18,7 +18,7 @@ from rig.wait import PATIENCE_S
 from support.pair import Workers, entry
 from support.wire import STREAM
 
-UNRESPONSIVE = 'tailor_hazards_total{server="a",kind="unresponsive"}'
+UNRESPONSIVE = 'tailor_pauses_total{server="a",kind="unresponsive"}'
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_bytes_on_an_idle_connection_are_no_response(pair):
         with Client(t.admin) as operator:
             t.signal(signal.SIGSTOP)
             warm.send(response(200, b"not for you"))
-            operator.request("POST", "/hazard?server=a&kind=gc&state=begin",
+            operator.request("POST", "/pause?server=a&kind=gc&state=begin",
                              fields=[("Connection", "close")])
             t.signal(signal.SIGCONT)
             assert operator.response().status == 200

@@ -139,7 +139,7 @@ def test_a_heap_between_collections(jvm, tailor, scratch, build, collector,
     t.wait_server("a", state="ready", source="agent")
     t.wait_server("b", state="ready", source="hsperfdata")
     used = 'tailor_server_eden_used_bytes{server="%s"}'
-    gc = 'tailor_hazards_total{server="%s",kind="gc"}'
+    gc = 'tailor_pauses_total{server="%s",kind="gc"}'
     blind = "heap by the agent only" in t.server("b")["detail"]
     assert blind == (int(version) >= 25)
     for name, server in (("a", a), ("b", b)):

@@ -56,7 +56,7 @@ def test_known_traffic(ctl, upstream, tailor):
     assert rows[0]["count"] > 0 and rows[-1]["count"] > 0
     assert "|" in ask("top", "-1", "--by", "latency")
 
-    t.wait_metric("tailor_tales", 11)
+    t.wait_metric("tailor_timelines", 11)
     rows = json.loads(ask("top", "-1", "-j", "--by", "path"))["rows"]
     paths = {row["name"]: row["count"] for row in rows}
     assert (paths["/a"], paths["/b"]) == (7, 4)
@@ -93,7 +93,7 @@ def test_a_page_for_a_browser(build, upstream, tailor):
     t = tailor(upstream("active").serve(), slow={"target": "0"})
     with t.client() as client:
         client.get("/a", fields=[("X-Request-Id", "one")])
-    t.wait_metric_is("tailor_tales", 1)
+    t.wait_metric_is("tailor_timelines", 1)
     with subprocess.Popen([build / "tailorctl", "-a", t.admin, "live"],
                           text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as relay:

@@ -67,9 +67,9 @@ def hedge(t):
         with t.client() as c:
             c.request("GET", "/hedge")
             t.servers.asked.wait(0.3)
-            t.ask(f"/hazard?server={active}&kind=gc&state=begin", "POST")
+            t.ask(f"/pause?server={active}&kind=gc&state=begin", "POST")
             response = c.response()
-            t.ask(f"/hazard?server={active}&kind=gc&state=end", "POST")
+            t.ask(f"/pause?server={active}&kind=gc&state=end", "POST")
             checked(response, "/hedge")
 
 

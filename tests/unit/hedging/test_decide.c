@@ -82,14 +82,14 @@ static const struct scenario triggers[] = {
 	"hedge a safepoint => yes 1; begin 0 gc; hedge b gc => yes 1\n"
 	"begin 0 exit; hedge c exit => yes 1; ? hedges 1 => 3"},
     {"T1 a request without an attempt needs no hedge",
-	"ready; begin 0 gc; ask a gc => hazard_over"},
+	"ready; begin 0 gc; ask a gc => pause_over"},
     {"T1 a request that runs on the good server needs no hedge",
-	STOPPED "start b 1; ask b gc => hazard_over"},
+	STOPPED "start b 1; ask b gc => pause_over"},
     {"T2 the other is not ready", "ready; start a 0; begin 1 gc; begin 0 gc\n"
 				  "ask a gc => backup_not_ready\n"
 				  "? swaps_refused => 1"},
     {"T3 over before it was asked for",
-	STOPPED "end 0 gc; ask a gc => hazard_over"},
+	STOPPED "end 0 gc; ask a gc => pause_over"},
     {"T3 over before it was written: free, and may be hedged again",
 	STOPPED "idle a => no; hedge a gc => yes 1; idle a => no\n"
 		"? tokens => 19; end 0 gc => cancel; idle a => yes\n"
@@ -106,7 +106,7 @@ static const struct scenario triggers[] = {
     {"T4 nothing is known: other safepoints wait for the price of a hedge",
 	"ready; answer 1 1ms; start a 0\n"
 	"begin 0 safepoint => nothing; ? until_us => 2000; choose => 0\n"
-	"? trigger 0 => first; ask a safepoint => hazard_over; wait 1999us\n"
+	"? trigger 0 => first; ask a safepoint => pause_over; wait 1999us\n"
 	"tick => nothing; wait 1us; tick => swap,sweep; ? until_us => -1\n"
 	"ask a safepoint => yes 1; choose => 1; wait 1ms; end 0 safepoint\n"
 	"? waited => 0; ? regret_us => 2000"},
@@ -153,7 +153,7 @@ static const struct scenario triggers[] = {
 	"switch; begin 1 safepoint => nothing; ? until_us => 2000"},
     {"T4 the end is near: not acted upon",
 	"ready; answer 1 2ms; start a 0\n"
-	"begin 0 quota left 3ms => nothing; ask a quota => hazard_over\n"
+	"begin 0 quota left 3ms => nothing; ask a quota => pause_over\n"
 	"choose => 0; wait 3ms; tick => nothing; end 0 quota => nothing\n"
 	"? waited => 1; ? swaps => 0"},
     {"T4 the end is far: at once",
@@ -190,7 +190,7 @@ static const struct scenario triggers[] = {
 	"1"},
     {"T6 not once the head is there",
 	"set timer 0.1; ready; start a 0; head a 0 200\n"
-	"ask a timer => hazard_over"},
+	"ask a timer => pause_over"},
     {"T6 switched on and off by a reload",
 	"set timer 0.1; ready; start a 0; hedge a timer => yes 1; start b 0\n"
 	"set timer 0; reload; ask b timer => budget\n"
@@ -245,7 +245,7 @@ static const struct scenario budgets[] = {
 	"finish;finish;finish;finish;finish;finish;finish;finish;finish\n"
 	"ask b gc => budget; finish; ask b gc => yes 1; ask b gc => budget"},
     {"B2 never more than the burst", "ready; finish; finish; ? tokens => 20"},
-    {"B2 a refusal costs nothing", "ready; start a 0; ask a gc => hazard_over;"
+    {"B2 a refusal costs nothing", "ready; start a 0; ask a gc => pause_over;"
 				   "? tokens => 20"},
     {"B2 a smaller burst after a reload",
 	"ready; set burst 5; reload\n"

@@ -24,7 +24,7 @@ static const struct scenario rows[] = {
 	"wait 1ms; tick => swap,sweep; choose => 1; ? state 1 => ready"},
     {"hazard, warming: nothing more when the hazard is over",
 	"ready; down 1; up 1; start a 0; begin 0 gc => sweep; end 0 gc\n"
-	"choose => 0; ask a gc => hazard_over"},
+	"choose => 0; ask a gc => pause_over"},
     {"hazard of a kind that triggers nothing, warming: nothing",
 	"set triggers 1; ready; down 1; up 1; start a 0\n"
 	"begin 0 safepoint => nothing; choose => 0"},
@@ -125,7 +125,7 @@ static const struct scenario life[] = {
 	"due 1 2s => yes; end 1 gc; due 1 2s => no; down 1; up 1\n"
 	"due 1 10ms => no; wait 1s; due 1 1s => yes"},
     {"a warming server gets no client's request without a hazard",
-	"ready; down 1; up 1; choose => 0; start a 0; ask a gc => hazard_over\n"
+	"ready; down 1; up 1; choose => 0; start a 0; ask a gc => pause_over\n"
 	"ask a timer => backup_not_ready"},
     {"events that change nothing",
 	"ready; up 0 => nothing; down 1; down 1 => nothing; connecting 1;\n"
@@ -176,7 +176,7 @@ static const struct scenario life[] = {
     {"a kind that is not configured is tracked only",
 	"set triggers 4; ready; start a 0; begin 0 gc => nothing\n"
 	"choose => 0; ? hazards 0 => 1; ? trigger 0 => first\n"
-	"ask a gc => hazard_over"},
+	"ask a gc => pause_over"},
 };
 
 TEST_SCENARIOS(test_life_cycle, life);
@@ -272,7 +272,7 @@ TEST_SCENARIOS(test_storms, storms);
 static const struct scenario markings[] = {
     {"T10 its server is left, what is in flight stays",
 	MARKING "start a 0; begin 0 marking => swap; choose => 1\n"
-		"ask a gc => hazard_over; end 0 marking => nothing"},
+		"ask a gc => pause_over; end 0 marking => nothing"},
     {"T10 not if nothing is to be done about it",
 	"set triggers 1; ready; begin 0 marking => nothing"},
     {"T10 nor when we only watch",
