@@ -126,6 +126,10 @@ static const struct option_row rows[] = {
 	AT(dump), .commands = OF(top) | OF(log)},
     {"stream", 's', "FILE", "the stream's file; no tailor needed", option_text,
 	AT(stream), .commands = OF(top) | OF(log)},
+    {"with", 0, "COMMAND", "restarts $SERVER, if Tailor did not launch it",
+	option_text, AT(with), .values = "", .commands = OF(deploy)},
+    {"hold", 0, "SECONDS", "compare the new version so long, default 10",
+	SECONDS, AT(hold_ns), .commands = OF(deploy)},
     {"force", 'f', NULL, "even if no other server is ready", option_flag,
 	AT(force), .commands = OF(drain) | OF(restart)},
 };
@@ -195,7 +199,8 @@ static const struct command_line line = {
     .commands = COUNT(commands),
     .row = rows,
     .rows = COUNT(rows),
-    .acting = OF(drain) | OF(undrain) | OF(restart) | OF(switch) | OF(reload),
+    .acting = OF(drain) | OF(undrain) | OF(restart) | OF(deploy) | OF(switch) |
+	      OF(reload),
     .instead = insteads,
     .insteads = COUNT(insteads),
     .explain = explain,
@@ -255,8 +260,9 @@ options_parse(struct ctl_options *out, int argc, char **argv)
 	char why[LINE_WHY];
 	int err;
 
-	*out = (struct ctl_options){
-	    .interval_ns = NS_PER_S, .timeout_ns = 5 * NS_PER_S};
+	*out = (struct ctl_options){.interval_ns = NS_PER_S,
+	    .hold_ns = 10 * NS_PER_S,
+	    .timeout_ns = 5 * NS_PER_S};
 	err = line_parse(&line, out, argc, argv, &words, why);
 	out->command = (enum ctl_command)words.command;
 	out->argument = words.count > 0 ? words.word[0] : NULL;

@@ -28,6 +28,7 @@ enum {
 	X(undrain, "SERVER", "@SERVER", "return it to service")              \
 	X(restart, "SERVER", "@SERVER",                                      \
 	    "drain it, restart its program, return it")                      \
+	X(deploy, "", NULL, "restart both servers, one after the other")     \
 	X(switch, "", NULL, "make the backup active, if it is ready")        \
 	X(reload, "", NULL, "read the configuration again")                  \
 	X(probe, "", NULL, "show which signals this machine offers")         \
@@ -73,6 +74,8 @@ struct ctl_options {
 	const char *format; /* static: "html", ...; NULL: text or JSON */
 	int64_t since_ns;   /* 0: any time */
 	int64_t count;	    /* most rows of slow; of log, 0: no limit */
+	const char *with;   /* borrowed; NULL: Tailor restarts its program */
+	int64_t hold_ns;    /* of deploy */
 	int64_t interval_ns;
 	int64_t timeout_ns;
 };

@@ -188,7 +188,8 @@ reply_maintenance(struct admin_call *call, const struct server *s, int err)
 	case -ENOTSUP:
 		admin_reply_error(call, 409,
 		    "Tailor did not launch this server (no launch.command): "
-		    "drain it, restart it, and undrain it");
+		    "drain it, restart it, and undrain it, or deploy "
+		    "--with COMMAND");
 		break;
 	default:
 		if (s->upstream->stopping)
