@@ -218,7 +218,8 @@ letter_unknown(struct parse *p, char letter)
 	if (meant != NULL)
 		return refuse(p, "unknown option %s; %s", word, meant);
 	for (unsigned i = 0; (row = line_row(p->l, i)) != NULL; i++)
-		if (row->letter == (letter ^ CASE) && row->help != NULL)
+		if (row->letter == (letter ^ CASE) && row->help != NULL &&
+		    line_takes(row, p->command))
 			return refuse(p, "unknown option %s; did you mean -%c?",
 			    word, row->letter);
 	return refuse(p, "unknown option %s", word);

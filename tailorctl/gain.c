@@ -197,7 +197,7 @@ show_rows(const struct gain_read *g, const struct quantile *q)
 {
 	const char *low;
 
-	plain_head("              as it was  Tailor acting   95 % interval");
+	plain_head("               measured  Tailor acting   95 % interval");
 	for (unsigned r = 0; r < ROWS; r++) {
 		show_row(
 		    rows[r].name, (int64_t)q[r].was_ns, (int64_t)q[r].would_ns);

@@ -43,11 +43,12 @@ show_load(const char *title, const cJSON *w)
 	if (w == NULL)
 		return;
 	show_title(title);
-	printf("%.3f%% sent; predicted: %s * %.3f pauses/s = %.3f%%\n",
+	printf(
+	    "%.3f%% sent; predicted %.3f%% (mean latency %s x %.2f pauses/s)\n",
 	    field_double(w, "actual", 0) * 100,
+	    field_double(w, "predicted", 0) * 100,
 	    plain_seconds(field_double(w, "mean_latency_s", 0)),
-	    field_double(w, "pauses_per_s", 0),
-	    field_double(w, "predicted", 0) * 100);
+	    field_double(w, "pauses_per_s", 0));
 }
 
 void

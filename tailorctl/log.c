@@ -337,12 +337,12 @@ show_lost(const struct logger *l, uint64_t lost)
 	struct json j;
 
 	if (!l->follow.options->json) {
-		printf("-- overtaken: %llu events were overwritten unread\n",
+		printf("-- missed: %llu events were overwritten unread\n",
 		    (unsigned long long)lost);
 		return 0;
 	}
 	plain_json_begin(&j);
-	json_key_uint(&j, "overtaken", lost);
+	json_key_uint(&j, "missed", lost);
 	return plain_json_end(&j);
 }
 
@@ -396,9 +396,9 @@ command_log(const struct ctl_options *options)
 	status = run(&l);
 	if (fflush(stdout) != 0)
 		status = STATUS_NO;
-	fprintf(stderr, "%llu %s%s, %llu overtaken\n",
-	    (unsigned long long)l.shown, l.requests ? "request" : "event",
-	    l.shown == 1 ? "" : "s", (unsigned long long)l.follow.lost);
+	fprintf(stderr, "%llu %s%s, %llu missed\n", (unsigned long long)l.shown,
+	    l.requests ? "request" : "event", l.shown == 1 ? "" : "s",
+	    (unsigned long long)l.follow.lost);
 	follow_close(&l.follow);
 
 free_table:

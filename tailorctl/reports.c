@@ -351,9 +351,9 @@ show_slow(const cJSON *tree)
 	cJSON_ArrayForEach(one, field_list(tree, "slow"))
 	    show_slow_one(one, target_ns);
 	if (cJSON_GetArraySize(field_list(tree, "slow")) == 0)
-		printf("%s: kept are requests over %s, and the slowest of "
-		       "each minute\n",
-		    slow_chosen ? "no kept request matches" : "none yet",
+		printf("%s. Tailor keeps requests slower than %s and the "
+		       "slowest of each minute.\n",
+		    slow_chosen ? "No kept request matches" : "None yet",
 		    plain_duration(target_ns));
 	show_left_out(tree);
 }

@@ -144,8 +144,7 @@ def test_advice_is_said(ask, admin):
     admin.answers["POST /drain?server=a"] = http(409, json.dumps(
         {"error": "nobody else is ready", "forceable": True}))
     assert ask("drain", "a").err == (
-        "tailorctl: nobody else is ready; use --force to do it all the "
-        "same\n")
+        "tailorctl: nobody else is ready; use --force to do it anyway\n")
 
 
 @pytest.mark.parametrize("asked, reply, words, status, said", [
