@@ -84,6 +84,8 @@ static const struct option_row rows[] = {
 	.commands = OF(why)},
     {"chrome", 'C', NULL, "print trace events for ui.perfetto.dev", set_form,
 	.commands = OF(why)},
+    {"all", 0, NULL, "all that is known, not only the first lines", option_flag,
+	AT(all), .commands = OF(why) | OF(slow)},
     {"pin", 0, NULL, "keep the timeline until Tailor ends", option_flag,
 	AT(pin), .commands = OF(why)},
     {"output", 'o', "FILE", "write to FILE", option_text, AT(output),

@@ -55,7 +55,7 @@ struct ctl_options {
 	bool once;
 	bool rates;
 	bool dump;
-	bool pin, list;
+	bool pin, list, all;
 	bool force;
 	bool requests;
 	enum top_kind by;

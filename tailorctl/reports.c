@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/instant.h"
 #include "base/terminal.h"
@@ -17,6 +18,8 @@
 
 #define INDENT 4
 #define SLOWEST_NS (600 * NS_PER_S) /* period of "why" without an id */
+#define WHY_LINES 18		    /* of text, before what --all adds */
+#define WHY_PARTS 3 /* paragraphs: verdict, request, where the time went */
 
 /* Return a latency; -1 for 0, which a server without requests has. */
 static int64_t
@@ -299,6 +302,31 @@ cause_colour(const char *cause)
 							      : TERMINAL_YELLOW;
 }
 
+/* Show a request in a line. */
+static void
+show_slow_line(const cJSON *one)
+{
+	long long status = field_number(one, "status", 0);
+	const char *id = plain_cell(field_text(one, "id"), 40);
+	const char *cause = field_text(one, "cause");
+	char at[32], text[512];
+	int rest;
+
+	plain_print_cell(short_time(one, at), 11, TERMINAL_PLAIN);
+	printf("%s%7s%s ", plain_escape(TERMINAL_BOLD),
+	    plain_duration(field_number(one, "total_ns", -1)),
+	    plain_escape(TERMINAL_PLAIN));
+	plain_print_cell(cause, 14, cause_colour(cause));
+	printf("%s%3lld%s ",
+	    plain_escape(status >= 500 ? TERMINAL_RED : TERMINAL_PLAIN), status,
+	    plain_escape(TERMINAL_PLAIN));
+	rest = (int)(80 + plain_spare()) - 39 - printf("%-16s ", id);
+	snprintf(text, sizeof(text), "%.16s %.300s",
+	    text_of(one, "method", "-"), text_of(one, "target", "-"));
+	printf("%s\n", plain_cell(text, rest > 8 ? (unsigned)rest : 8));
+}
+
+/* Show a request in a paragraph. */
 static void
 show_slow_one(const cJSON *one, int64_t target_ns)
 {
@@ -338,8 +366,9 @@ show_left_out(const cJSON *tree)
 		    left, field_number(tree, "slow_requests", 0));
 }
 
-/* True if options of "slow" select only some of the kept requests. */
-static bool slow_chosen;
+/* True if options of "slow" select only some of the kept requests; if it
+ * prints all of each. */
+static bool slow_chosen, slow_all;
 
 static void
 show_slow(const cJSON *tree)
@@ -347,9 +376,17 @@ show_slow(const cJSON *tree)
 	int64_t target_ns = field_number(tree, "target_ns", -1);
 	const cJSON *one;
 
-	plain_head("FINISHED      TOTAL CAUSE          SERVER        REQUEST");
+	plain_head(slow_all ? "FINISHED      TOTAL CAUSE          SERVER"
+			      "        REQUEST"
+			    : "FINISHED      TOTAL CAUSE              "
+			      "WHY ID           REQUEST");
 	cJSON_ArrayForEach(one, field_list(tree, "slow"))
-	    show_slow_one(one, target_ns);
+	{
+		if (slow_all)
+			show_slow_one(one, target_ns);
+		else
+			show_slow_line(one);
+	}
 	if (cJSON_GetArraySize(field_list(tree, "slow")) == 0)
 		printf("%s. Tailor keeps requests slower than %s and the "
 		       "slowest of each minute.\n",
@@ -365,6 +402,7 @@ command_slow(const struct ctl_options *options)
 
 	snprintf(target, sizeof(target), "/slow?n=%lld",
 	    (long long)(options->count != 0 ? options->count : 20));
+	slow_all = options->all;
 	slow_chosen = options->since_ns > 0 || options->cause != NULL ||
 		      options->path != NULL;
 	if (options->since_ns > 0)
@@ -501,6 +539,40 @@ slowest(const struct ctl_options *options)
 	return id;
 }
 
+/* Print what is said of a request through a pager, if that is a terminal. */
+static void
+page(const struct http_response *a)
+{
+	FILE *out = NULL;
+
+	if (isatty(STDOUT_FILENO))
+		out = popen("${PAGER:-less -FRX} || cat", "w");
+	plain_write(out != NULL ? out : stdout, a->body, a->length);
+	if (out != NULL)
+		pclose(out);
+}
+
+/* Print the first lines of what is said of a request: the verdict, what the
+ * request was and where its time went. */
+static void
+print_first(const struct http_response *a)
+{
+	const char *at = a->body, *end = a->body + a->length, *eol;
+	unsigned lines = 0, parts = 0;
+
+	while (at < end && lines < WHY_LINES && parts < WHY_PARTS) {
+		eol = memchr(at, '\n', (size_t)(end - at));
+		parts += eol == at;
+		lines++;
+		at = eol != NULL ? eol + 1 : end;
+	}
+	plain_write(stdout, a->body, (size_t)(at - a->body));
+	if (at < end)
+		printf("%sMore: --all (picture, threads, events), or -o "
+		       "why.html\n",
+		    parts == WHY_PARTS ? "" : "...\n");
+}
+
 /* "why --pin": keep the timeline of the request with that escaped id. */
 static bool
 pin(const struct ctl_options *options, const char *id)
@@ -550,8 +622,12 @@ command_why(const struct ctl_options *options)
 	}
 	if (options->output != NULL)
 		err = save(&a, options->output);
-	else
+	else if (format != NULL)
 		admin_response_print(&a);
+	else if (options->all)
+		page(&a);
+	else
+		print_first(&a);
 	http_response_fini(&a);
 	return err == 0 ? STATUS_OK : STATUS_NO;
 }

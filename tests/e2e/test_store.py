@@ -128,7 +128,8 @@ def test_one_total_and_order(server, tailor, ctl):
     assert result.returncode == 0, result.err
     assert f"x-request-id {longest}" in result.out
     assert longest in result.err
-    listed = ctl("-a", t.admin, "slow", "--sort", "total", "-n", "2").out
+    listed = ctl("-a", t.admin, "slow", "--all", "--sort", "total",
+                 "-n", "2").out
     assert f"why {longest}" in listed.split("listed:")[1]
     assert "slower than the target (now " in listed
     result = ctl("-a", t.admin, "slow", "--sort", "size")

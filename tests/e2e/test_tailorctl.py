@@ -48,7 +48,10 @@ def test_servers_table(ask, admin):
 def test_slow_table(ask, admin):
     """Goal: a slow request, its cause and verdict, the id that "why" takes."""
     admin.answers["GET /slow?n=5"] = http(200, json.dumps(SLOW))
-    result = ask("slow", "-n", "5")
+    (line,) = ask("slow", "-n", "5").out.splitlines()[1:]
+    assert line.startswith(
+        "10-04 10:15  41.2ms gc             200 req-1            GET /search?q=")
+    result = ask("slow", "-n", "5", "--all")
     assert result.returncode == 0, result.err
     lines = result.out.splitlines()
     assert lines[1].startswith("10-04 10:15  41.2ms gc             north ")
@@ -71,7 +74,7 @@ def test_why_it_is_listed(ask, admin, fields, words):
     """Goal: each row says why it is there, within 80 columns."""
     document = {**SLOW, "slow": [{**SLOW["slow"][0], **fields}]}
     admin.answers["GET /slow?n=20"] = http(200, json.dumps(document))
-    out = " ".join(ask("slow").out.split())
+    out = " ".join(ask("slow", "--all").out.split())
     assert f" listed: {words} why req-1" in out
 
 
@@ -120,6 +123,22 @@ def test_why_the_slowest(ask, admin):
     result = ask("why", "--since", "60s")
     assert result.returncode == 1
     assert result.err == "tailorctl: no slow request is kept from that time\n"
+
+
+def test_why_is_short(ask, admin):
+    """Goal: at most 20 lines, of the first three paragraphs; --all and a pipe
+    have all."""
+    body = "\n\n".join("\n".join(f"{p} {i}" for i in range(6))
+                       for p in "vrcp") + "\n"
+    admin.answers["GET /timeline/7"] = http(200, body)
+    short = ask("why", "7").out.splitlines()
+    assert short[:18] == body.splitlines()[:18] and len(short) == 20
+    assert short[18:] == [
+        "...", "More: --all (picture, threads, events), or -o why.html"]
+    assert ask("why", "7", "--all").out == body
+    body = "a\n\nb\n\nc\n\nd\n"
+    admin.answers["GET /timeline/7"] = http(200, body)
+    assert ask("why", "7").out == "a\n\nb\n\nc\n\n" + short[-1] + "\n"
 
 
 @pytest.mark.parametrize("status", [404, 410, 500, 503])

@@ -96,7 +96,7 @@ def test_help_and_version(ctl):
         assert f"\n  {command} " in result.err
     result = ctl("--help")
     assert result.returncode == 0
-    assert len(result.out.splitlines()) <= 62
+    assert len(result.out.splitlines()) <= 66
     for command in ("servers", "slow", "why", "log", "metrics", "top",
                     "info", "undrain", "switch", "probe", "completion"):
         assert f"\n  {command}" in result.out
