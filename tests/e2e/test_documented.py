@@ -39,15 +39,16 @@ def commands(path):
     """(text, words) of each command in a page, comments removed."""
     text = path.read_text()
     found = list(lines(re.sub(r" ?\\\n\s*", " ", text)))
-    found += (" ".join(span.split())
-              for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", text))
+    for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", text):
+        if span.startswith("make") or len(span.split()) > 2:  # no mere name
+            found.append(" ".join(span.split()))
     for line in found:
         if not BEGIN.match(line) or "[" in line.split("'")[0]:
             continue  # a synopsis
         line = re.split(r" (?:\||&&)|;|(?<= )>", line)[0]
         words = shlex.split(line.removeprefix("$ ").removeprefix("sudo "),
                             comments=True)
-        if not {"...", "…"} & set(words) and words != ["tailor", "shim"]:
+        if not {"...", "…"} & set(words):
             yield line, words
 
 
