@@ -352,9 +352,9 @@ say_queue(const struct explainer *ex, const struct claim *c, struct phrase *l)
 
 	(void)c;
 	phrase_add(l, "it waited in Tailor's queue");
-	if (strncmp(r->flags, "no_server", 9) == 0)
+	if (strcmp(r->reason, "no_server") == 0)
 		phrase_add(l, ": no server was ready");
-	else if (strncmp(r->flags, "queue_timeout", 13) == 0)
+	else if (strcmp(r->reason, "queue_timeout") == 0)
 		phrase_add(l, ": no server had a free slot");
 	else
 		phrase_add(l, " for a server");
