@@ -486,7 +486,7 @@ on_client_gone(struct client *c)
 	} else {
 		p->metrics.aborts_head += r->state == REQUEST_READING;
 		p->metrics.aborts_waiting += r->state != REQUEST_READING;
-		r->status = 499;
+		r->status = c->cut == NULL ? 499 : 0;
 	}
 	request_drop_attempts(r, "client_gone");
 	r->response_bytes = c->sent_bytes - r->sent_before;
