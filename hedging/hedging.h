@@ -296,6 +296,12 @@ bool hedging_has_other(const struct hedging *h, const struct race *race,
 /* True if a request may be hedged at all (E1, E2, E3, E7, E9). */
 bool hedging_may_repeat(const struct hedge_view *view);
 
+/* T7: why a request whose last attempt has failed is not sent again; NONE: it
+ * is, at once or when the other server has room.  At least one attempt was
+ * started. */
+enum hedge_refusal hedging_retry_refusal(const struct hedging *h,
+    const struct race *race, const struct hedge_view *view, struct instant now);
+
 /* B1: true if a free slot of this server is to be offered to a hedge before a
  * queued request.  For a time when requests are queued and hedges were refused
  * for INFLIGHT_LIMIT. */

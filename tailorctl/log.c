@@ -19,6 +19,7 @@
 #include "base/terminal.h"
 #include "tailorctl/query.h"
 #include "talechain/events/events.h"
+#include "talechain/events/termination.h"
 
 #define INDENT 19
 
@@ -83,6 +84,8 @@ argument_value(const struct talechain_value *v, char text[64])
 		    talechain_cause_name(v->value < UINT32_MAX
 					     ? (unsigned)v->value
 					     : UINT32_MAX));
+	else if (strcmp(v->name, "termination") == 0)
+		termination_text((unsigned)v->value, text);
 	else
 		return (struct query_value){
 		    .kind = QUERY_NUMBER, .number = v->value};
@@ -259,13 +262,14 @@ write_event(struct json *j, const struct timeline_slot *slot)
 static void
 print_request(const struct logger *l, const struct stream_request *r)
 {
-	char clock[FOLLOW_CLOCK], name[STREAM_NAME];
+	char clock[FOLLOW_CLOCK], name[STREAM_NAME], ended[TERMINATION_TEXT];
 
-	printf("%s %016llx %7s %3llu %-12s %9lluB %llu%s\n",
+	printf("%s %016llx %7s %3llu %s %-12s %9lluB %llu%s\n",
 	    follow_clock(&l->follow, r->finished_ns, clock),
 	    (unsigned long long)r->id,
 	    plain_duration(r->began ? (int64_t)stream_request_total_ns(r) : -1),
 	    (unsigned long long)r->status,
+	    termination_text(r->termination, ended),
 	    plain_cell(stream_server_name(l->table, r->server, name), 12),
 	    (unsigned long long)r->bytes, (unsigned long long)r->attempts,
 	    r->attempts > 1 ? " hedged" : "");

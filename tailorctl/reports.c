@@ -277,6 +277,7 @@ show_reason(const cJSON *one, int64_t target_ns)
 	    {"asked", "its client had it analyzed"},
 	};
 	const char *code = text_of(one, "reason", "");
+	const char *ended = text_of(one, "termination", "");
 	int status = (int)field_number(one, "status", 0);
 	char text[200];
 
@@ -287,6 +288,9 @@ show_reason(const cJSON *one, int64_t target_ns)
 			snprintf(text, sizeof(text), "%s", reasons[i][1]);
 	if (status >= 500)
 		text_append(text, sizeof(text), ", error %d", status);
+	if (ended[0] != '\0' && strcmp(ended, "--") != 0)
+		text_append(
+		    text, sizeof(text), ", ended %s", plain_cell(ended, 2));
 	if (field_number(one, "attempts", 1) > 1)
 		text_append(text, sizeof(text), ", sent again (%s)",
 		    plain_cell(field_text(one, "trigger"), 15));

@@ -163,6 +163,8 @@ enum talechain_reclaim {
  *             kernel gives it the next
  *
  * PROXY_ATTEMPT_END has the attempt's outcome, enum talechain_outcome.
+ * PROXY_FINISH has how the request ended: termination is 0 if its response was
+ * whole.
  *
  * RATE is written by the observer: the value, count over base, of one signal
  * (enum talechain_rate) of one server, or of the CPU in the event's cpu, in the
@@ -216,7 +218,7 @@ enum talechain_reclaim {
 	X(PROXY_RECEIVE, 0x1001, "proxy_receive", "request", "in_flight",      \
 	    "cookie", "first_byte_ns")                                         \
 	X(PROXY_FINISH, 0x1002, "proxy_finish", "request", "in_flight",        \
-	    "status", "bytes")                                                 \
+	    "termination:8/status", "bytes")                                   \
 	X(PROXY_ATTEMPT, 0x1003, "proxy_attempt", "request", "server",         \
 	    "attempt", "cookie")                                               \
 	X(PROXY_HEDGE, 0x1004, "proxy_hedge", "request", "server", "trigger",  \

@@ -535,8 +535,18 @@ put_curves(const struct blame_page *p)
 static int
 put_route(struct blame_page *p)
 {
+	char few[BLAME_FEW];
 	int err;
 
+	if (blame_view_few(p->v, p->route, p->r, few)) {
+		fputs("<h2>", p->out);
+		plot_escape(p->out, p->route->name);
+		fputs("</h2>\n<p>", p->out);
+		plot_escape(p->out, few);
+		fputs("</p>\n", p->out);
+		put_examples(p);
+		return 0;
+	}
 	put_sentence(p);
 	err = p->bins > 1 ? put_stack(p) : 0;
 	if (err != 0)

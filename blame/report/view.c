@@ -155,6 +155,25 @@ blame_view_apart(const struct blame_view *v, const struct blame_latency *l,
 	return true;
 }
 
+bool
+blame_view_few(const struct blame_view *v, const struct blame_route *route,
+    const struct blame_report *r, char out[BLAME_FEW])
+{
+	const struct blame_latency *l = blame_exact_of(&v->exact, route->name);
+	double requests =
+	    l != NULL ? (double)l->latency.count : round(r->weight);
+	double needed = ceil(1 / (1 - v->p) - 1e-6);
+
+	if (requests >= needed)
+		return false;
+	snprintf(out, BLAME_FEW,
+	    "%.0f request%s: %s needs at least %.0f of them, and a ranking of "
+	    "causes %.0f.  tailorctl why explains the slowest.",
+	    requests, requests == 1 ? "" : "s", v->name, needed,
+	    BLAME_BEYOND * needed);
+	return true;
+}
+
 /* Note on a server that sleeps, if sleep is worth a line; else NULL. */
 static const char *
 sleep_note(const struct blame_view *v, const struct blame_report *r)

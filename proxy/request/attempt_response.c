@@ -273,6 +273,7 @@ attempt_failed(
 	int server = -1;
 
 	a->outcome = won ? "cut" : exchange_end_name(result->end);
+	a->written = result->written_first; /* perhaps only a part of it */
 	server_failed(result->server, result->end);
 	if (r->race.attempt[a->index].ended) {
 		/* A held response, too large to keep, that is being sent after

@@ -117,7 +117,8 @@ struct request {
 	uint64_t sent_before;	    /* client.sent_bytes when it began */
 	uint64_t response_bytes;    /* sent to the client; set at the end */
 	uint64_t progress_bytes;    /* both ways, at the last deadline */
-	const char *note;	    /* why not hedged, truncated, ...; static */
+	const char *reason;	    /* why it failed; static; or NULL */
+	uint8_t termination;	    /* set with reason */
 	enum hedge_refusal refusal; /* the latest */
 	uint32_t refusals;	    /* kinds already counted, a bit each */
 

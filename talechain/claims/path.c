@@ -202,6 +202,8 @@ path_queue(struct explainer *ex, int i)
 	    stage(TALE_CAUSE_PROXY, "Tailor chose a server and wrote to it");
 	struct claim connect = stage_at(
 	    TALE_CAUSE_NETWORK, i, "Tailor was connecting to the server");
+	struct claim kept = stage_at(TALE_CAUSE_SWITCHED, i,
+	    "which closed the kept connection without a response");
 
 	if (!moment_ordered(a->chosen, a->written) ||
 	    a->written - a->chosen < CHOICE_NS) {
@@ -209,6 +211,8 @@ path_queue(struct explainer *ex, int i)
 		return;
 	}
 	path_wait(ex, a->chosen, &choice);
+	if (leg_to(ex, a->again, &kept))
+		cause_pauses(ex, i);
 	leg_to(ex, a->written, &connect);
 }
 

@@ -98,7 +98,7 @@ heading_draw(struct drawing *d)
 	const struct story *s = d->p->story;
 	const struct tale_request *r = &s->tale->request;
 	struct text *x = d->x;
-	char origin[ORIGIN_WORDS];
+	char origin[ORIGIN_WORDS], ending[TALE_ENDING];
 
 	d->y = 32;
 	paragraph(d, "verdict", s->verdict.text, DRAWING_MARGIN, 25, 11.6);
@@ -110,7 +110,8 @@ heading_draw(struct drawing *d)
 	markup_cut(x, r->method, 16);
 	text_add(x, " ");
 	markup_cut(x, r->target, 70);
-	text_add(x, ", status %d, request %016" PRIx64, r->status, r->id);
+	text_add(x, ", status %d%s, request %016" PRIx64, r->status,
+	    tale_ending(r, ending), r->id);
 	if (*client_id(r) != '\0')
 		text_add(x, ", x-request-id ");
 	markup_cut(x, client_id(r), 24);

@@ -44,7 +44,8 @@ struct tale_summary {
 	unsigned attempts;
 	char winner[32]; /* the server that responded, "" none */
 	char trigger[16];
-	char flags[64];
+	char termination[3]; /* "SH"; "--": normal */
+	char flags[56];
 	int64_t total_ns;    /* first byte to last byte, as the proxy saw it;
 			      * compared with slow.target */
 	int64_t upstream_ns; /* of the winner, -1: not known */

@@ -222,7 +222,8 @@ request_copy(struct tale_request *out, const struct tale_request *in)
 	out->external_id[sizeof(out->external_id) - 1] = '\0';
 	out->method[sizeof(out->method) - 1] = '\0';
 	out->target[sizeof(out->target) - 1] = '\0';
-	out->flags[sizeof(out->flags) - 1] = '\0';
+	out->reason[sizeof(out->reason) - 1] = '\0';
+	out->refusal[sizeof(out->refusal) - 1] = '\0';
 	for (int i = 0; i < TALE_ATTEMPTS; i++) {
 		struct tale_attempt *a = &out->attempt[i];
 

@@ -271,7 +271,8 @@ evidence_write(struct explainer *ex, enum tale_cause cause)
 	if (c != NULL)
 		evidence_stack(ex, c, segment, v);
 	evidence_application(ex, v);
-	if (ex->chain.winner >= 0 && ex->t->request.attempt[1].server < 0) {
+	if (ex->chain.winner >= 0 && ex->t->request.attempt[1].server < 0 &&
+	    ex->t->request.termination == 0) {
 		l = evidence(v);
 		say_response(ex, &l, ex->chain.winner);
 		if (ex->t->pauses == 0)

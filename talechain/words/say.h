@@ -77,5 +77,17 @@ void say_lock(
 void say_timer(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
 
+/* --- ending.c: requests that did not end normally --- */
+
+/* Append what ended a request, and why no more was tried; false: it ended
+ * normally, and nothing is appended. */
+bool say_ending(const struct explainer *ex, const struct phrase *l);
+/* True if a request's time at its servers is worth a sentence, too. */
+bool ending_has_way(const struct tale *t);
+/* Write what can be done about such an end, static texts; returns how many. */
+#define ENDING_ADVICE 2
+unsigned
+ending_advice(const struct explainer *ex, const char *out[ENDING_ADVICE]);
+
 /* evidence.c: why the verdict of a cause is what it is. */
 void evidence_write(struct explainer *ex, enum tale_cause cause);

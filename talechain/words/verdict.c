@@ -277,6 +277,8 @@ unused_why(const struct explainer *ex, int attempt)
 		return "which closed the connection without a response";
 	if (strcmp(outcome, "cut") == 0)
 		return "whose response was cut off";
+	if (!instant_is_set(ex->t->request.attempt[attempt].first_byte))
+		return "which had not responded";
 	return "whose response was discarded";
 }
 
@@ -316,7 +318,7 @@ say_server(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		break;
 	case TALE_CAUSE_SWITCHED:
 		phrase_add(l, "the request was on %s, %s", who,
-		    unused_why(ex, c->attempt));
+		    c->note != NULL ? c->note : unused_why(ex, c->attempt));
 		break;
 	default:
 		phrase_add(l, "%s: %s",
@@ -333,9 +335,9 @@ say_queue(const struct explainer *ex, const struct claim *c, struct phrase *l)
 
 	(void)c;
 	phrase_add(l, "the request waited in Tailor's queue");
-	if (strncmp(r->flags, "no_server", 9) == 0)
+	if (strcmp(r->reason, "no_server") == 0)
 		phrase_add(l, ": no server was ready");
-	else if (strncmp(r->flags, "queue_timeout", 13) == 0)
+	else if (strcmp(r->reason, "queue_timeout") == 0)
 		phrase_add(l, ": no server had a free slot");
 	else
 		phrase_add(l, " for a server");
@@ -391,9 +393,16 @@ say_response(const struct explainer *ex, const struct phrase *l, int i)
 		end = ex->t->end;
 	if (instant_before(end, a->written))
 		return;
-	phrase_add(l,
-	    set ? "%s responded in %s" : "%s has not responded for %s", name,
-	    text_ms(ms, instant_since(end, a->written)));
+	if (!set)
+		phrase_add(l, "%s has not responded for %s", name,
+		    text_ms(ms, instant_since(end, a->written)));
+	else
+		phrase_add(l,
+		    strcmp(a->outcome, "unanswered") != 0
+			? "%s responded in %s"
+			: "%s ended the connection after %s, without a "
+			  "response",
+		    name, text_ms(ms, instant_since(end, a->written)));
 }
 
 /* Explain what is not known, and why. */
@@ -605,13 +614,38 @@ cause_dark(const struct story *s, enum tale_cause cause)
 				     : TALE_CAUSE_NOT_OBSERVED;
 }
 
+/* Write advice: first about the end of a request that failed. */
 static void
-advice_write(struct story_verdict *v)
+advice_write(const struct explainer *ex, bool way, struct story_verdict *v)
 {
 	const char *const *advice = tale_causes[v->cause].advice;
+	const char *ending[ENDING_ADVICE];
+	unsigned n = ending_advice(ex, ending);
 
-	for (int i = 0; i < TALE_ADVICE && advice[i] != NULL; i++)
-		snprintf(v->advice[i], sizeof(v->advice[i]), "%s", advice[i]);
+	for (unsigned i = 0; i < n; i++)
+		snprintf(v->advice[i], sizeof(v->advice[i]), "%s", ending[i]);
+	for (int i = 0; way && i < TALE_ADVICE && advice[i] != NULL; i++)
+		snprintf(v->advice[n++], sizeof(v->advice[0]), "%s", advice[i]);
+}
+
+/* Write the sentences about the largest parts of the time.
+ *   failed  an end that is explained comes first: what is not known of the
+ *           time is left out */
+static void
+parts_write(struct explainer *ex, struct phrase *l, bool failed)
+{
+	struct story *s = ex->s;
+	bool done[TALE_CAUSE_COUNT] = {false};
+	enum tale_cause first = s->verdict.cause, second;
+
+	done[first] = true;
+	if (!failed || tale_causes[first].nature != TALE_NATURE_BLIND)
+		say_sentence(ex, l, first, s->cause_ns[first]);
+	second = story_cause_largest(s, done);
+	if (second != TALE_CAUSE_COUNT &&
+	    (!failed || tale_causes[second].nature != TALE_NATURE_BLIND) &&
+	    s->cause_ns[second] > s->total_ns / SECOND_PART)
+		say_sentence(ex, l, second, s->cause_ns[second]);
 }
 
 static void
@@ -620,29 +654,30 @@ verdict_write(struct explainer *ex)
 	const struct tale_request *r = &ex->t->request;
 	struct story *s = ex->s;
 	struct phrase l = {s->verdict.text, sizeof(s->verdict.text)};
-	bool done[TALE_CAUSE_COUNT] = {false};
-	enum tale_cause first = story_cause_largest(s, done), second;
+	const bool none[TALE_CAUSE_COUNT] = {false};
+	enum tale_cause first = story_cause_largest(s, none);
+	bool failed = say_ending(ex, &l);
+	bool way = ending_has_way(ex->t);
 
-	if (first == TALE_CAUSE_COUNT) {
+	if (first == TALE_CAUSE_COUNT && !failed)
 		phrase_add(&l, "It took no time.");
+	if (first == TALE_CAUSE_COUNT)
 		return;
-	}
 	if (s->known < COVERAGE_MIN)
 		first = cause_dark(s, first);
 	s->verdict.cause = first;
 	s->verdict.share_ns = s->cause_ns[first];
-	s->verdict.confidence = tile_confidence(ex, first);
-	done[first] = true;
-	second = story_cause_largest(s, done);
-	say_sentence(ex, &l, first, s->cause_ns[first]);
-	if (second != TALE_CAUSE_COUNT &&
-	    s->cause_ns[second] > s->total_ns / SECOND_PART)
-		say_sentence(ex, &l, second, s->cause_ns[second]);
-	if (r->attempt[0].server < 0 && r->attempt[1].server < 0)
+	s->verdict.confidence =
+	    failed ? STORY_OBSERVED : tile_confidence(ex, first);
+	way &= !failed || tale_causes[first].nature != TALE_NATURE_BLIND;
+	if (way || !failed)
+		parts_write(ex, &l, failed);
+	if (!failed && r->attempt[0].server < 0 && r->attempt[1].server < 0)
 		phrase_add(&l, " It was sent to no server.");
-	evidence_write(ex, first);
-	advice_write(&s->verdict);
-	if (r->attempt[1].server >= 0 && r->attempt[0].server >= 0) {
+	if (way || !failed)
+		evidence_write(ex, first);
+	advice_write(ex, way, &s->verdict);
+	if (!failed && r->attempt[1].server >= 0 && r->attempt[0].server >= 0) {
 		phrase_add(&l, " ");
 		say_resent(ex, &l);
 	}

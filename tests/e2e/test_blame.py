@@ -58,6 +58,22 @@ def test_text(ctl, paused):
     assert max(map(len, found.out.splitlines())) <= 80
 
 
+def test_few_requests_get_few_words(ctl, tmp_path):
+    """Goal: how many there are and how many a percentile needs; no figures,
+    and no more episodes than requests."""
+    path = str(table(tmp_path, line(0, 0, 16, gc=5)))
+    assert ctl("blame", "--file", path).out == (
+        "GET /search: 1 request: p99 needs at least 100 of them, and a ranking "
+        "of causes\n3000. tailorctl why explains the slowest.\n")
+    found = json.loads(ctl("blame", "-j", "--file", path, wide=True).out)
+    assert {c["episodes"] for c in found["routes"][0]["causes"]} <= {0, 1}
+    path = str(table(tmp_path, *(line(n, n, 1) for n in range(99))))
+    assert " 99 requests: p99 needs at least 100" in ctl(
+        "blame", "--file", path).out
+    assert "about 99 requests, 99 accounts" in ctl(
+        "blame", "-P", "90", "--file", path).out
+
+
 def test_json(ctl, paused):
     """Goal: shares add up to the percentile, excesses to p99 - p50."""
     found = json.loads(ctl("-j", "blame", "--percentile", "98.5", "--file", str(paused),
