@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/topology.h"
 #include "config/config.h"
+#include "daemon/beside.h"
 #include "daemon/daemon.h"
 #include "daemon/notify.h"
 #include "daemon/placement.h"
@@ -110,6 +111,7 @@ config_say(const struct config *c, const char *file)
 	for (unsigned i = 0; i < c->listeners; i++)
 		printf("%s %s", i > 0 ? "," : "", c->listen[i].text);
 	putchar('\n');
+	beside_report(c, file);
 	return fflush(stdout) == 0 ? 0 : 1;
 }
 
@@ -301,7 +303,8 @@ serve(struct config *c, struct settings *settings)
 	}
 	p = &d->proxy;
 	p->config = c;
-	d->source = (struct config_source){config_again, settings};
+	d->source =
+	    (struct config_source){settings->file, config_again, settings};
 	privileges_core_off(c);
 	placement_plan(p);
 	counted_init(&p->counted);

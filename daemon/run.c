@@ -233,7 +233,7 @@ daemon_run(struct daemon *d)
 	if (err == 0)
 		err = admin_new(&d->admin, p, reload, d);
 	if (err == 0)
-		err = admin_new_metrics(&d->collectors, p);
+		err = admin_new_metrics(&d->collectors, p, p->config);
 	if (err == 0)
 		err = events_add(d);
 	if (err == 0)

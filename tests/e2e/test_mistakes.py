@@ -333,6 +333,37 @@ def test_reload_of_an_error(ctl, upstream, tailor):
         assert c.get().status == 200
 
 
+def test_beside_a_running_tailor(build, upstream, tailor):
+    # Goal: -t names what a reload would change, and what needs a restart, also
+    # if the file is known by another path and names the tailor otherwise; of a
+    # file that is not the running one's it says nothing.
+    t = tailor(upstream("a").serve(), profiler=QUICK)
+    path = pathlib.Path(t.directory, "tailor.json")
+    link = path.with_name("link.json")
+    link.symlink_to(path)
+
+    def tested(file=path):
+        status, out, err = ran(build / "tailor", "-t", "-c", file)
+        assert (status, err) == (0, "")
+        first, *more = out.splitlines()
+        assert " is ok: 1 server" in first
+        return more
+
+    name = t.ask_json("/config")["instance"]
+    assert tested() == [f"the running tailor {name} has it in force"]
+    t.rewrite(slow={"target": "3ms"}, listen=[f"127.0.0.1:{free_port()}"])
+    would = [f"a reload of the running tailor {name} would change:",
+             "    listen", "    slow.target"]
+    assert tested() == tested(link) == would
+    t.rewrite(slow={"history": 77})
+    first, error = tested()
+    assert first == f"the running tailor {name} would refuse to reload it:"
+    assert error.startswith("    slow.history: a reload cannot change it; rest")
+    copy = path.with_name("copy.json")
+    copy.write_bytes(path.read_bytes())
+    assert tested(copy) == []
+
+
 # --- systemd ----------------------------------------------------------------------------
 def test_socket_unit_for_datagrams(build, scratch):
     # Goal: a socket that cannot be listened on is named; ListenDatagram= and
