@@ -44,6 +44,8 @@ static struct {
 	uint64_t head; /* next to write out */
 	uint64_t tail; /* next to fill */
 	uint64_t dropped_pending;
+	struct log_line error; /* the latest; its length is 0: none */
+	bool error_is_last;
 	struct slot ring[LINES];
 	/* Set before the writer starts, read only after. */
 	int close_fd; /* readable once closing: wakes a writer in poll() */
@@ -199,6 +201,9 @@ slot_put(const struct log_line *line)
 
 	pthread_mutex_lock(&log_state.lock);
 	running = log_state.running;
+	log_state.error_is_last = line->level == LOG_LEVEL_ERROR;
+	if (log_state.error_is_last)
+		log_state.error = *line;
 	if (running && log_state.tail - log_state.head < LINES) {
 		slot = &log_state.ring[log_state.tail++ % LINES];
 		slot->dropped_before = log_state.dropped_pending;
@@ -329,6 +334,20 @@ log_event(enum log_level level, const char *event, const char *format, ...)
 	if (!slot_put(&line))
 		write_line(&line, -1);
 	errno = error;
+}
+
+void
+log_repeat_error(void)
+{
+	struct log_line line;
+
+	pthread_mutex_lock(&log_state.lock);
+	line = log_state.error;
+	if (log_state.error_is_last)
+		line.length = 0;
+	pthread_mutex_unlock(&log_state.lock);
+	if (line.length > 0 && !slot_put(&line))
+		write_line(&line, -1);
 }
 
 uint64_t

@@ -61,5 +61,9 @@ void log_level_set(enum log_level level);
 void log_event(enum log_level level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Make the latest error the last line: log it again if lines came after it.
+ * Main thread, when no other thread logs any more. */
+void log_repeat_error(void);
+
 /* Lines lost since the start: ring full, or stderr failed.  Any thread. */
 uint64_t log_dropped(void);

@@ -95,7 +95,7 @@ int limits_check(const struct proxy *p);
 void servers_observed(const struct config *c, const struct config_server *s,
     struct profiler_server *out);
 
-/* Begin to look for all servers, or launch them.  0 or -ECHILD (logged). */
+/* Begin to look for all servers, or launch them.  0 or -ECANCELED (logged). */
 int servers_start(struct proxy *p);
 
 /* Change to the servers of p->config, and put its limits in force.  A server

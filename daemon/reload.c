@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/inspect.h"
 #include "daemon/notify.h"
 #include "proxy/access_log/access_log.h"
 #include "proxy/client/listeners.h"
@@ -68,6 +69,8 @@ candidate_read(struct daemon *d, struct reload_result *out)
 	struct config *next = NULL;
 	int err = d->source.read(d->source.user, &next, &errors);
 
+	if (err == 0)
+		err = inspect_machine(next, &errors);
 	for (unsigned i = 0; i < errors.count; i++)
 		complain(out, errors.text[i], "");
 	config_errors_fini(&errors);

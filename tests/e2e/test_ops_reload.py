@@ -70,6 +70,13 @@ def test_wrong_configuration_is_kept_out(upstream, tailor):
     assert "add_fields" not in errors
     nothing_changed()
 
+    t.rewrite(servers=[*t.config["servers"], {
+        "name": "new", "address": "127.0.0.1:1",
+        "launch": {"command": ["no-such-program"]}}])
+    answer = t.ask("/reload", "POST")
+    assert answer.status == 422
+    assert b"servers[1].launch.command: no program no-such" in answer.body
+
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
