@@ -68,8 +68,8 @@ struct profiler_cost {
 	uint64_t periods_ns; /* sum of the periods between sweeps */
 };
 
-/* What is not seen of a server, as logged: the signals, why, and the command or
- * key that changes it ("": nothing does). */
+/* Signals of a server that are not seen, as logged: why, and the command or key
+ * that changes it ("": nothing does). */
 #define PROFILER_MISSES 2
 
 struct profiler_miss {
