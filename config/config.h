@@ -269,6 +269,10 @@ int config_new(struct config **out);
 void config_free(struct config **cp);
 void config_errors_fini(struct config_errors *errors);
 
+/* Append one sentence; it is dropped without memory or over the limit. */
+void config_errors_add(struct config_errors *errors, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Set one key by its path ("hedging.mode", "servers[0].address"), as the
  * command line and the environment do.  Lists are split at commas, commands
  * and environments at spaces; text that is a JSON list or object is parsed as

@@ -53,8 +53,8 @@ config_set_environment(struct config *c, struct config_errors *errors)
 			one = config_set(c, path, text, errors);
 			if (one == 0)
 				continue;
-			errors_add(errors, "%s: set by %s in the environment",
-			    path, variable);
+			config_errors_add(errors,
+			    "%s: set by %s in the environment", path, variable);
 			err = one;
 		}
 	}
@@ -113,7 +113,7 @@ config_doubt_environment(struct config_errors *doubts)
 		variable_nearest(name + sizeof(PREFIX) - 1, best, &distance);
 		if (distance > 0 &&
 		    nearest_is_slip(distance, name + sizeof(PREFIX) - 1))
-			errors_add(doubts,
+			config_errors_add(doubts,
 			    "%s in the environment is not a key and is "
 			    "ignored; "
 			    "did you mean %s?",

@@ -251,11 +251,10 @@ const struct config_key config_keys[] = {
 {"talechain.token_file", KEY_PATH, PLACE(config, talechain.token_file),
 	.fallback = ""},
 
-{"metrics.listen", KEY_SERVE, PLACE(config, metrics.listen), .restart = true,
-	.fallback = ""},
+{"metrics.listen", KEY_SERVE, PLACE(config, metrics.listen), .fallback = ""},
 {"metrics.allow", KEY_NETWORKS,
 	LIST(config, metrics.allow, metrics.networks, CONFIG_NETWORKS),
-	.restart = true, .fallback = "127.0.0.0/8,::1/128,unix"},
+	.fallback = "127.0.0.0/8,::1/128,unix"},
 
 {"log.level", KEY_CHOICE, PLACE(config, log.level),
 	CHOICES({"error", LOG_LEVEL_ERROR}, {"warning", LOG_LEVEL_WARNING},
@@ -263,7 +262,7 @@ const struct config_key config_keys[] = {
 	{"debug", LOG_LEVEL_DEBUG}), .fallback = "notice"},
 {"log.format", KEY_CHOICE, PLACE(config, log.format),
 	CHOICES({"text", LOG_FORMAT_TEXT}, {"json", LOG_FORMAT_JSON}),
-	.restart = true, .fallback = "text"},
+	.fallback = "text"},
 
 {"access_log.path", KEY_PATH, PLACE(config, access_log.path), .fallback = ""},
 {"access_log.format", KEY_CHOICE, PLACE(config, access_log.format),

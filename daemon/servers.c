@@ -56,7 +56,7 @@ servers_start(struct proxy *p)
 {
 	UPSTREAM_EACH(&p->upstream, i)
 	if (server_start(&p->upstream.server[i]) < 0)
-		return -ECHILD;
+		return -ECANCELED;
 	return 0;
 }
 

@@ -177,11 +177,48 @@ show_server(const cJSON *s)
 	show_server_details(s);
 }
 
+/* True if a server lacks exactly this, for this reason. */
+static bool
+misses_it(const cJSON *server, const cJSON *it)
+{
+	const cJSON *one;
+	bool found = false;
+
+	cJSON_ArrayForEach(one, field_list(server, "misses"))
+	{
+		found |= cJSON_Compare(one, it, true);
+	}
+	return found;
+}
+
+/* Print a line for what one server lacks, with the names of all that lack it;
+ * nothing if an earlier one had it. */
+static void
+show_miss(const cJSON *servers, const cJSON *server, const cJSON *it)
+{
+	const char *fix = text_of(it, "do", "");
+	char names[128] = "";
+	const cJSON *one;
+
+	cJSON_ArrayForEach(one, servers)
+	{
+		if (!misses_it(one, it))
+			continue;
+		if (*names == '\0' && one != server)
+			return;
+		text_append(names, sizeof(names), "%s%.40s",
+		    *names != '\0' ? ", " : "", text_of(one, "name", "-"));
+	}
+	plain_print(0, "not seen of %s: %.60s: %.250s%s%.250s", names,
+	    text_of(it, "signals", "-"), text_of(it, "why", "-"),
+	    *fix != '\0' ? "; do: " : "", fix);
+}
+
 static void
 show_servers(const cJSON *tree)
 {
 	int columns = (int)name_columns();
-	const cJSON *s;
+	const cJSON *s, *it;
 
 	printf("mode %s\n", plain_cell(field_text(tree, "mode"), 20));
 	printf("%s  %-*s %-10s %-*s %8s %8s %7s %7s %7s%s\n",
@@ -189,6 +226,13 @@ show_servers(const cJSON *tree)
 	    "PAUSES", "RATE/s", "ERRORS/s", "FLIGHT", "P50", "P95",
 	    plain_escape(TERMINAL_PLAIN));
 	cJSON_ArrayForEach(s, field_list(tree, "servers")) show_server(s);
+	cJSON_ArrayForEach(s, field_list(tree, "servers"))
+	{
+		cJSON_ArrayForEach(it, field_list(s, "misses"))
+		{
+			show_miss(field_list(tree, "servers"), s, it);
+		}
+	}
 }
 
 int

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -105,19 +106,41 @@ write_lines(struct json *j, const char *key, const char *text)
 	json_array_end(j);
 }
 
+/* Write which file is read, for those who know it by another path. */
+static void
+write_file(struct json *j, const char *path)
+{
+	struct stat st;
+
+	if (path == NULL || stat(path, &st) < 0)
+		return;
+	json_key_uint(j, "device", st.st_dev);
+	json_key_uint(j, "inode", st.st_ino);
+}
+
 void
 admin_reload(struct admin_call *call)
 {
 	struct admin *a = call->admin;
-	struct reload_result result;
+	struct reload_result result = {
+	    .asked = call->method != HTTP_METHOD_POST};
 	struct json j;
 	int err;
 
+	if (result.asked && call->method != HTTP_METHOD_GET &&
+	    call->method != HTTP_METHOD_HEAD) {
+		snprintf(call->extra, sizeof(call->extra),
+		    "Allow: GET, HEAD, POST\r\n");
+		admin_reply_error(call, 405, "this wants GET or POST");
+		return;
+	}
 	err = a->reload(a->user, &result);
 	json_init(&j, false);
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.reload/1");
-	json_key_bool(&j, "reloaded", err == 0);
+	json_key_bool(&j, "reloaded", err == 0 && !result.asked);
+	json_key_string(&j, "instance", call->proxy->config->instance);
+	write_file(&j, result.file);
 	write_lines(&j, "changed", err == 0 ? result.changes : "");
 	write_lines(&j, "errors", result.complaints);
 	json_object_end(&j);

@@ -181,3 +181,5 @@ def test_a_jvm_without_a_page(build, jvm, tailor):
     t.wait_log('server_observed server=a .*sees="end, restart, '
                r"collections \(agent, no safepoints\)")
     t.wait_server("a", source="agent")
+    assert not [m for m in t.server("a")["misses"]
+                if m["signals"] == "collections"]

@@ -181,7 +181,7 @@ def set_keys(keys, scratch, port=0):
 
 @pytest.mark.parametrize("what", NO_START)
 def test_at_the_start(build, scratch, what):
-    # Goal: a tailor that cannot serve ends, with a line that says what to do.
+    # Goal: a tailor that cannot serve ends, and its last line says what to do.
     keys, event, *parts = NO_START[what]
     (scratch / "file").touch()
     with socket.socket(socket.AF_UNIX) as unix, socket.socket() as taken:
@@ -192,9 +192,64 @@ def test_at_the_start(build, scratch, what):
         status, _, err = ran(build / "tailor", *set_keys(
             keys, scratch, taken.getsockname()[1]))
     assert status == 1
-    line = next(x for x in err.splitlines() if f" {event} " in x)
+    line = err.splitlines()[-1]
+    assert f" {event} " in line, err
     for part in parts:
         assert part in line
+
+
+MACHINE = {
+    "user": ({"process.user": "no-such-user"}, "process.user: there is no user "
+             "no-such-user; create it"),
+    "group": ({"process.user": "daemon:no-such"}, "process.user: there is no "
+              "group no-such; create it"),
+    "root": ({"process.user": "root"}, "process.user: cannot be root"),
+    "token": ({"talechain.token_file": "%s/none"}, "talechain.token_file: No "),
+    "cpu": ({"proxy.cpu": "1023"}, "proxy.cpu: this machine, or Tailor's "
+            "cgroup, has no CPU 1023; it runs on "),
+    "cpus": ({"servers[0].launch.command": "true",
+              "servers[0].launch.cpus": "1023"}, "servers[0].launch.cpus: "),
+    "program": ({"servers[0].launch.command": "no-such-program"},
+                "servers[0].launch.command: no program no-such-program in "
+                "PATH ("),
+    "its path": ({"servers[0].launch.command": "./file",
+                  "servers[0].launch.directory": "%s"},
+                 "servers[0].launch.command: %s/./file cannot be run: Permis"),
+    "a directory": ({"servers[0].launch.command": "%s"},
+                    "servers[0].launch.command: %s cannot be run: not a file"),
+    "another PATH": ({"servers[0].launch.command": "true",
+                      "servers[0].launch.environment": '{"PATH": "%s"}'},
+                     "servers[0].launch.command: no program true in PATH (%s)"),
+    "its directory": ({"servers[0].launch.command": "true",
+                       "servers[0].launch.directory": "%s/file"},
+                      "servers[0].launch.directory: %s/file: Not a directory"),
+    "its output": ({"servers[0].launch.command": "true",
+                    "servers[0].launch.output": "%s/no/such"},
+                   "servers[0].launch.output: %s/no/such: No such file or "
+                   "directory; make its directory"),
+    "access log": ({"access_log.path": "%s/no/access.log"},
+                   "access_log.path: %s/no/access.log: No such file"),
+    "libjvm": ({"servers[0].jvm": "usdt:%s/none.so"},
+               "servers[0].jvm: usdt:%s/none.so: No such file"),
+}
+
+
+@pytest.mark.parametrize("what", MACHINE)
+def test_what_the_machine_lacks(build, scratch, what):
+    # Goal: -t finds what a configuration names and this machine has not; with
+    # it there is nothing to find.
+    keys, sentence = MACHINE[what]
+    (scratch / "file").touch()
+    status, out, err = ran(build / "tailor", "-t", *set_keys(keys, scratch))
+    assert (status, out) == (1, "")
+    assert err.startswith("tailor: " + sentence.replace("%s", str(scratch)))
+    assert err.count("\n") == 1
+    (scratch / "file").chmod(0o755)
+    status, _, err = ran(build / "tailor", "-t", *set_keys({
+        "servers[0].launch.command": "./file", "proxy.cpu": "0",
+        "servers[0].launch.directory": "%s", "servers[0].launch.cpus": "0",
+        "access_log.path": "%s/access.log"}, scratch))
+    assert (status, err) == (0, "")
 
 
 @needs_root
@@ -218,7 +273,8 @@ def test_as_the_wrong_user(public, scratch, keys, user, event, parts):
     status, _, err = ran(public / "tailor", *set_keys(keys, scratch),
                          user=user, group=user, extra_groups=[])
     assert status == 1
-    line = next(x for x in err.splitlines() if f" {event} " in x)
+    line = err.splitlines()[-1]
+    assert f" {event} " in line, err
     for part in parts:
         assert part in line
 
@@ -357,6 +413,37 @@ def test_reload_of_an_error(ctl, upstream, tailor):
         assert (result.returncode, result.out, result.err) == (0, said, "")
     with t.client() as c:
         assert c.get().status == 200
+
+
+def test_beside_a_running_tailor(build, upstream, tailor):
+    # Goal: -t names what a reload would change, and what needs a restart, also
+    # if the file is known by another path and names the tailor otherwise; of a
+    # file that is not the running one's it says nothing.
+    t = tailor(upstream("a").serve(), profiler=QUICK)
+    path = pathlib.Path(t.directory, "tailor.json")
+    link = path.with_name("link.json")
+    link.symlink_to(path)
+
+    def tested(file=path):
+        status, out, err = ran(build / "tailor", "-t", "-c", file)
+        assert (status, err) == (0, "")
+        first, *more = out.splitlines()
+        assert " is ok: 1 server" in first
+        return more
+
+    name = t.ask_json("/config")["instance"]
+    assert tested() == [f"the running tailor {name} has it in force"]
+    t.rewrite(slow={"target": "3ms"}, listen=[f"127.0.0.1:{free_port()}"])
+    would = [f"a reload of the running tailor {name} would change:",
+             "    listen", "    slow.target"]
+    assert tested() == tested(link) == would
+    t.rewrite(slow={"history": 77})
+    first, error = tested()
+    assert first == f"the running tailor {name} would refuse to reload it:"
+    assert error.startswith("    slow.history: a reload cannot change it; rest")
+    copy = path.with_name("copy.json")
+    copy.write_bytes(path.read_bytes())
+    assert tested(copy) == []
 
 
 # --- systemd ----------------------------------------------------------------------------

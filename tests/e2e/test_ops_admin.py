@@ -50,7 +50,11 @@ def test_what_is_refused(pair):
         assert answer.status == 403
         for method in ("GET", "HEAD", "PUT", "DELETE"):
             answer = t.ask(target, method)
-            assert (answer.status, answer.get("allow")) == (405, "POST"), method
+            if target == "/reload" and method in ("GET", "HEAD"):
+                assert answer.status == 200  # only asks
+                continue
+            assert answer.status == 405, method
+            assert answer.get("allow").endswith("POST"), method
     answer = t.ask("/servers", "POST")
     assert (answer.status, answer.get("allow")) == (405, "GET, HEAD")
     for target, status in (

@@ -205,13 +205,24 @@ def test_the_line_of_each_server_and_the_last_one(upstream, tailor):
     assert 'sees="end, restart"' in seen
     assert 'misses="collections: CPython is probed only on request; ' in seen
     assert 'do="servers[0].jvm=usdt; profiler.kernel=lite"' in seen
+    # And it stays to be read: /servers has the same.
+    kernel = {"signals": "stops, quota, kernel events",
+              "why": "not configured: profiler.kernel is off",
+              "do": "profiler.kernel=lite"}
+    assert t.server("a")["misses"] == [
+        {"signals": "collections", "do": "servers[0].jvm=usdt",
+         "why": "CPython is probed only on request"}, kernel]
     lost = t.wait_log("server_not_found server=b ")
     assert "nothing listens" in lost and 'do="start it, or' in lost
+    (miss,) = t.server("b")["misses"]
+    assert miss["signals"] == "its process"
+    assert miss["do"].startswith("start it, or correct servers[].address")
     # Not again when the other one responds.
     upstream("b", port=int(address.rpartition(":")[2]))
     t.wait_log("server_ready server=b")
     t.wait_log("server_observed server=b")
     assert t.log.count(" ready route=") == 1
+    t._wait_for(lambda: kernel in t.server("b")["misses"], "b misses it")
 
 
 def test_an_address_behind_a_gateway(upstream, tailor):

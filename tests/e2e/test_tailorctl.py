@@ -45,6 +45,24 @@ def test_servers_table(ask, admin):
                                 "-", "-"]
 
 
+def test_what_is_not_seen(ask, admin):
+    """Goal: a line for each signal that is missed, with all that lack it and
+    what changes it; of another reason another line."""
+    kernel = {"signals": "kernel events", "why": "CAP_BPF is missing",
+              "do": "sudo \x1b[31m"}
+    servers = [{"name": "north", "misses": [
+        {"signals": "collections", "why": "no page", "do": ""}, kernel]},
+        {"name": "south", "misses": [kernel]},
+        {"name": "west", "misses": [{**kernel, "do": "nothing"}]}]
+    admin.answers["GET /servers"] = http(200, json.dumps({"servers": servers}))
+    result = ask("servers")
+    assert result.returncode == 0, result.err
+    assert result.out.splitlines()[-3:] == [
+        "not seen of north: collections: no page",
+        "not seen of north, south: kernel events: CAP_BPF is missing; do: sudo "
+        "?[31m", "not seen of west: kernel events: CAP_BPF is missing; do: nothing"]
+
+
 def test_slow_table(ask, admin):
     """Goal: a slow request, its cause and verdict, the id that "why" takes."""
     admin.answers["GET /slow?n=5"] = http(200, json.dumps(SLOW))

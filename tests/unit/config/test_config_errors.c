@@ -451,6 +451,18 @@ static const struct {
 	"listens\n"
 	"servers[1].address: [::1]:2 is the address of servers[0] "
 	"too\n"},
+    {"{\"listen\": \":80\", \"admin\": \"127.0.0.1:81\", \"profiler\": "
+     "{\"channel_socket\": \"/a\"}, \"metrics\": {\"listen\": "
+     "\"unix:/a\"}, \"servers\": [{\"address\": \"localhost:81\"}]}",
+	"profiler.channel_socket: /a is also in listen, admin or "
+	"metrics.listen; give it a path of its own\n"
+	"servers[0].address: localhost:81 is Tailor's own admin or "
+	"metrics.listen\n"},
+    {"{\"listen\": \":80\", \"hedging\": {\"steer\": true}, \"servers\": "
+     "[{\"address\": \":1\", \"launch\": {\"output\": \"/a\"}}]}",
+	"servers[0].launch.output: nothing is launched: set "
+	"launch.command, or leave this out\n"
+	"hedging.steer: needs two servers; add one, or leave it out\n"},
 };
 
 TEST(test_check_messages)
