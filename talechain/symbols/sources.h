@@ -28,6 +28,10 @@ void symbols_of_kernel(int kallsyms, struct symbol *of, size_t n);
  * the file, before it is mapped. */
 void symbols_of_file(int fd, struct symbol *const *of, size_t n);
 
+/* Write a name as people do: "_ZN13ObjectMonitor5enterEP10JavaThread" becomes
+ * "ObjectMonitor::enter", and what is not mangled is copied.  Cut to fit. */
+void symbol_demangle(char out[SYMBOL_NAME], const char *name);
+
 /* True if a program was linked by Go, also if it is stripped. */
 bool symbols_file_is_go(int fd);
 
