@@ -125,7 +125,7 @@ NEEDS_tailorctl := profiler http blame talechain/timeline talechain/events \
 		   base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
-LIBS_talechain/symbols := -lelf
+LIBS_talechain/symbols := -lelf -l:libstdc++.so.6
 LIBS_talechain/store := -lsqlite3
 LIBS_profiler/counters := -lpfm
 LIBS_profiler/kernel := -lbpf

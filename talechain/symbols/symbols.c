@@ -12,6 +12,7 @@
 
 struct symbols {
 	int kallsyms;
+	struct code_maps code;
 	struct symbol remembered[REMEMBERED];
 };
 
@@ -31,8 +32,11 @@ symbols_new(struct symbols **out, int kallsyms)
 void
 symbols_free(struct symbols **sp)
 {
-	if (*sp != NULL && (*sp)->kallsyms >= 0)
+	if (*sp == NULL)
+		return;
+	if ((*sp)->kallsyms >= 0)
 		close((*sp)->kallsyms);
+	code_maps_fini(&(*sp)->code);
 	free(*sp);
 	*sp = NULL;
 }
@@ -157,12 +161,14 @@ find(struct symbols *s, const struct tale *t, struct symbol *of, size_t n,
 	if (count == 0 || (of->pid == 0 && (hurry || s->kallsyms < 0)))
 		return;
 	if (of->pid != 0)
-		symbols_of_process(unknown, count);
+		code_maps_name(&s->code, symbols_of_process(unknown, count),
+		    t->t0, t->end, unknown, count);
 	else
 		symbols_of_kernel(s->kallsyms, unknown, count);
 	for (size_t i = 0; i < count; i++) {
 		*from[i] = unknown[i];
-		if (!unknown[i].generated)
+		if (of->pid == 0 ||
+		    (!unknown[i].generated && unknown[i].name[0] != '\0'))
 			*place_of(s, &unknown[i]) = unknown[i];
 	}
 }

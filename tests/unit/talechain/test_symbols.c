@@ -126,31 +126,78 @@ TEST(test_no_function)
 	symbols_free(&s);
 }
 
+/* Write this process's map of one piece of code. */
+static void
+map_write(const char *path, const char *lines, uint64_t code)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fprintf(f, lines, (unsigned long)code, (unsigned long)code);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Goal: code of no file has the name that the runtime's map has, and only
+ * memory that may be executed is code. */
 TEST(test_generated)
 {
-	char path[64];
-	uint64_t code;
+	uint64_t code, data;
 	struct symbols *s;
-	FILE *f;
-	void *at =
-	    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char path[64];
+	char *at = mmap(NULL, 8192, PROT_READ | PROT_EXEC,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(at != MAP_FAILED);
 	code = (uint64_t)(uintptr_t)at;
+	data = code + 4096;
+	assert_int_equal(mprotect(at + 4096, 4096, PROT_READ), 0);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fprintf(f, "%lx 40 an older one\nnonsense\n%lx 40 Lorg/A;::b(int)\n",
-	    (unsigned long)code, (unsigned long)code);
-	fclose(f);
+	map_write(path, "%lx 40 Lorg/A;::b(int)\nnonsense\n%lx 2000", code);
 	assert_int_equal(symbols_new(&s, -1), 0);
 	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "Lorg/A;::b(int)");
 	check(s, TALECHAIN_STACK_RAN, code + 0x40, "");
 	/* It is written anew, and the code is another. */
-	f = fopen(path, "w");
-	fprintf(f, "%lx 40 c\n", (unsigned long)code);
-	fclose(f);
+	map_write(path, "%lx 2000 c\n", code);
 	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "c");
+	check(s, TALECHAIN_STACK_RAN, data, "");
+	unlink(path);
+	symbols_free(&s);
+	munmap(at, 8192);
+}
+
+/* Goal: a map that is a link, another user's, an earlier process's or too large
+ * is not read. */
+TEST(test_foreign_map)
+{
+	const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	char path[64], other[64];
+	struct symbols *s;
+	uint64_t code;
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(at != MAP_FAILED);
+	code = (uint64_t)(uintptr_t)at;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	snprintf(other, sizeof(other), "/tmp/perf-%d.other", getpid());
+	assert_int_equal(symbols_new(&s, -1), 0);
+	map_write(other, "%lx 40 linked\n", code);
+	assert_int_equal(symlink(other, path), 0);
+	check(s, TALECHAIN_STACK_RAN, code, "");
+	unlink(path);
+	assert_int_equal(rename(other, path), 0);
+	check(s, TALECHAIN_STACK_RAN, code, "linked");
+	assert_int_equal(truncate(path, ((off_t)32 << 20) + 1), 0);
+	check(s, TALECHAIN_STACK_RAN, code, "");
+	map_write(path, "%lx 40 of an earlier process\n", code);
+	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+	check(s, TALECHAIN_STACK_RAN, code, "");
+	map_write(path, "%lx 40 own\n", code);
+	check(s, TALECHAIN_STACK_RAN, code, "own");
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, 1, 1), 0);
+		check(s, TALECHAIN_STACK_RAN, code, "");
+	}
 	unlink(path);
 	symbols_free(&s);
 	munmap(at, 4096);
