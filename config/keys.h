@@ -133,8 +133,8 @@ struct config;
  *               /run/tailor is another user's),
  *               $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>, {state} if
  *               /tmp/tailor-<uid> is another user's
- * {state}     the first of $STATE_DIRECTORY, /var/lib/tailor (root; as above),
- *               $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
+ *   {state}     the first of $STATE_DIRECTORY, /var/lib/tailor (root; as
+ *               above), $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
  *   {user}      "" for root, "-<uid>" for others
  * As root with process.user NAME: the directory NAME in $RUNTIME_DIRECTORY and
  * $STATE_DIRECTORY, or else /run/tailor-NAME and /var/lib/tailor-NAME. */
