@@ -288,7 +288,7 @@ def test_kinds_look_different(pages, page):
         page.open((pages / "held.html").as_uri())
         kinds = page.evaluate(look)
         assert list(kinds) == [
-            "the request is there", "work on this request", "another request",
+            "request in progress", "work on this request", "another request",
             "work of the thread that is waited for",
             "others' work on that CPU", "in a queue", "for another thread",
             "for disk or memory"]
