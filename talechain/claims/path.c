@@ -203,7 +203,7 @@ path_queue(struct explainer *ex, int i)
 	struct claim connect = stage_at(
 	    TALE_CAUSE_NETWORK, i, "Tailor was connecting to the server");
 	struct claim kept = stage_at(TALE_CAUSE_SWITCHED, i,
-	    "and closed the kept connection without a response");
+	    "which closed the kept connection without a response");
 
 	if (!moment_ordered(a->chosen, a->written) ||
 	    a->written - a->chosen < CHOICE_NS) {

@@ -35,29 +35,29 @@ token_words(const struct reason_words *of, size_t n, const char *token)
 /* Why Tailor refused a request; a reason that is not here is the name of a rule
  * in docs/http.md. */
 static const struct reason_words refused[] = {
-    {"body_too_large", "its body is larger than proxy.body_max"},
-    {"request_line_too_long", "its request line is longer than 16 KiB"},
-    {"head_too_large", "its head is larger than 16 KiB"},
+    {"body_too_large", "the body is larger than proxy.body_max"},
+    {"request_line_too_long", "the request line is longer than 16 KiB"},
+    {"head_too_large", "the head is larger than 16 KiB"},
     {"head_too_large_forwarded",
-	"its head, with what Tailor adds, is larger than 17 KiB"},
-    {"too_many_fields", "it has more than 100 fields"},
-    {"method_not_allowed", "its method is CONNECT or TRACE"},
-    {"method_unknown", "its method is not known"},
-    {"transfer_coding", "it has a transfer coding other than chunked"},
-    {"version_unsupported", "it is not HTTP/1.0 or HTTP/1.1"},
-    {"expectation", "it expects something other than 100-continue"},
-    {"tls_on_plain_port", "it begins TLS, which Tailor does not speak"},
-    {"half_open", "its client has too many unfinished requests"},
+	"the head, with what Tailor adds, is larger than 17 KiB"},
+    {"too_many_fields", "the head has more than 100 fields"},
+    {"method_not_allowed", "the method is CONNECT or TRACE"},
+    {"method_unknown", "the method is not known"},
+    {"transfer_coding", "the transfer coding is not chunked"},
+    {"version_unsupported", "the version is not HTTP/1.0 or HTTP/1.1"},
+    {"expectation", "Expect is not 100-continue"},
+    {"tls_on_plain_port", "the client began TLS, which Tailor does not speak"},
+    {"half_open", "the client has too many unfinished requests"},
 };
 
 /* Words for what Tailor lacked. */
 static const struct reason_words lacked[] = {
-    {"overloaded", "Tailor had no memory for it, or as many requests as "
+    {"overloaded", "Tailor had no memory for the request, or as many as "
 		   "proxy.connections_max"},
-    {"no_memory", "Tailor had no memory for it"},
-    {"spool_full", "Tailor had no room for its body (proxy.spool_max)"},
-    {"spool_failed", "Tailor could not write its body to a file"},
-    {"spool_unreadable", "Tailor could not read its body from the file"},
+    {"no_memory", "Tailor had no memory for the request"},
+    {"spool_full", "Tailor had no room for the body (proxy.spool_max)"},
+    {"spool_failed", "Tailor could not write the body to a file"},
+    {"spool_unreadable", "Tailor could not read the body from the file"},
     {"no_event", "the kernel could not watch the server's socket"},
 };
 
@@ -89,14 +89,13 @@ static const struct reason_words came[] = {
 /* Why a request was not sent to the other server. */
 static const struct reason_words refusals[] = {
     {"watching", "hedging.mode is watch"},
-    {"body_size",
-	"its body is not in memory (it is larger than hedging.body_max, or "
-	"there were too many)"},
-    {"upgrade", "it asked for a WebSocket"},
-    {"attempts", "it had been written twice"},
+    {"body_size", "the body is not in memory (larger than hedging.body_max, or "
+		  "too many at once)"},
+    {"upgrade", "the request asked for a WebSocket"},
+    {"attempts", "the request had been written twice"},
     {"deadline", "too little of proxy.request_timeout was left"},
-    {"optout", "its client forbade that (X-Tailor-Hedge)"},
-    {"private", "its connection belongs to one authenticated client"},
+    {"optout", "the client forbade that (X-Tailor-Hedge)"},
+    {"private", "the connection belongs to one authenticated client"},
     {"standby_not_ready", "no other server was ready"},
     {"hazard_over", "the pause was over"},
     {"inflight_limit", "the other server had no free slot"},
@@ -107,6 +106,14 @@ static const struct reason_words refusals[] = {
 };
 
 /* --- the server ----------------------------------------------------------- */
+
+/* The name of an attempt's server, as configured; returns out. */
+static const char *
+bare_name(const struct explainer *ex, int attempt, char out[NAME_SIZE])
+{
+	return tale_server_name(
+	    ex->t, ex->t->request.attempt[attempt].server, out, NAME_SIZE);
+}
 
 /* The latest attempt, or -1. */
 static int
@@ -184,7 +191,7 @@ say_process_end(const struct explainer *ex, int attempt, const struct phrase *l)
 	status = v->type == TALECHAIN_EXIT ? v->arg[0] : v->arg[2];
 	if (v->type == TALECHAIN_EXIT)
 		phrase_add(l, "process %" PRIu32 " of ", v->pid);
-	phrase_add(l, "server %s ", attempt_name(ex, attempt, name));
+	phrase_add(l, "server %s ", bare_name(ex, attempt, name));
 	if ((status & 0x7f) != 0)
 		phrase_add(
 		    l, "was killed by %s", signal_name(status & 0x7f, number));
@@ -208,13 +215,13 @@ say_client_left(const struct explainer *ex, enum termination_place place,
 	phrase_add(l, "the client left %s into the request, ",
 	    text_ms(ms, ex->chain.finished));
 	if (attempt >= 0)
-		attempt_name(ex, attempt, name);
+		bare_name(ex, attempt, name);
 	switch (place) {
 	case TERMINATION_REQUEST:
 		phrase_add(l, "before all of it had arrived");
 		break;
 	case TERMINATION_QUEUE:
-		phrase_add(l, "while it waited for a server");
+		phrase_add(l, "while the request waited for a server");
 		break;
 	case TERMINATION_CONNECT:
 	case TERMINATION_HEAD:
@@ -258,7 +265,7 @@ say_server_end(const struct explainer *ex, enum termination_place place,
 	bool ended =
 	    strcmp(r->reason, "closed") == 0 || strcmp(r->reason, "reset") == 0;
 
-	attempt_name(ex, attempt, name);
+	bare_name(ex, attempt, name);
 	if (place == TERMINATION_DATA && strcmp(r->reason, "deadline") == 0)
 		words = "sent no more of its response for "
 			"proxy.request_timeout";
@@ -298,11 +305,12 @@ say_refused(const struct tale_request *r, const struct phrase *l)
 	const char *words = WORDS(refused, r->reason);
 	char reason[32];
 
-	phrase_add(l, "Tailor refused the request: ");
 	if (words != NULL)
-		phrase_add(l, "%s", words);
+		phrase_add(l, "Tailor refused the request: %s", words);
 	else
-		phrase_add(l, "it broke the rule %s (docs/http.md)",
+		phrase_add(l,
+		    "Tailor refused the request, which broke the rule %s "
+		    "(docs/http.md)",
 		    text_safe(reason, sizeof(reason), r->reason));
 }
 
@@ -359,8 +367,8 @@ say_earlier(const struct explainer *ex, const struct phrase *l)
 	const struct tale_attempt *a = &ex->t->request.attempt[0];
 	char name[NAME_SIZE];
 
-	phrase_add(l, "; server %s, which had it first, %s",
-	    attempt_name(ex, 0, name),
+	phrase_add(l, "; server %s, which had the request first, %s",
+	    bare_name(ex, 0, name),
 	    WORDS(came, a->outcome) ?: "had not responded either");
 }
 
@@ -383,8 +391,8 @@ say_refusal(const struct explainer *ex, const struct phrase *l)
 		phrase_add(l, "; not sent again because %s", words);
 	} else if (termination_by(r->termination) == TERMINATION_SERVER_LATE &&
 		   ex->t->pauses == 0) {
-		phrase_add(
-		    l, "; not sent again because no pause of it was seen");
+		phrase_add(l, "; not sent again because no pause of that "
+			      "server was seen");
 	}
 }
 
@@ -398,7 +406,7 @@ say_no_more(const struct explainer *ex, enum termination_place place,
 		phrase_add(l, "; Tailor cut the client's connection, because "
 			      "a part of the response had been sent");
 	else if (attempt < 0)
-		phrase_add(l, "; it was sent to no server");
+		phrase_add(l, "; no server received the request");
 	else if (attempt > 0 || place == TERMINATION_QUEUE)
 		say_earlier(ex, l);
 	else if (place != TERMINATION_DATA)

@@ -299,7 +299,7 @@ unused_why(const struct explainer *ex, int attempt)
 	if (strcmp(outcome, "cut") == 0)
 		return "whose response was cut off";
 	if (!instant_is_set(ex->t->request.attempt[attempt].first_byte))
-		return "and had not responded";
+		return "which had not responded";
 	return "whose response was not used";
 }
 
