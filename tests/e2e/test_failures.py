@@ -363,3 +363,23 @@ def test_where_codes_are_shown(logged, ctl):
     only = ctl("-a", log.tailor.admin, "log", "--dump", "-q",
                'termination == "SH"').out
     assert failed["id"] in only and refused["id"] not in only
+
+
+def test_quick_failures_are_kept(logged, ctl):
+    # Goal: as many of each minute as slow.keep_slowest, and not those of
+    # clients that left.
+    log = logged(slow={"target": "600s", "keep_slowest": 2})
+    for count in range(1, 5):
+        with log.tailor.client() as c:
+            request(closes, method="POST")(c, log.a, log.b)
+        log.wait(count)
+    with log.tailor.client() as c:
+        leaves_early(c, log.a, log.b)
+        gone = log.wait(5)[-1]
+    log.a.errors.clear()
+    slow = json.loads(ctl("-j", "-a", log.tailor.admin, "slow",
+                          wide=True).out)["slow"]
+    kept = [x["id"] for x in slow if x["reason"] == "failed"]
+    assert 2 <= len(kept) <= 4 and gone["id"] not in kept
+    assert "listed: failed, and quicker than the target" in ctl(
+        "-a", log.tailor.admin, "slow").out
