@@ -317,6 +317,7 @@ show_reason(const cJSON *one, int64_t target_ns)
 {
 	static const char *const reasons[][2] = {
 	    {"slowest", "among the slowest of its minute"},
+	    {"failed", "failed, and quicker than the target"},
 	    {"pinned", "pinned"},
 	    {"asked", "its client had it analyzed"},
 	};

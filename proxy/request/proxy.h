@@ -214,6 +214,7 @@ struct proxy {
 	struct gain *gain;		/* owned; NULL: never in watch mode */
 	struct slow_window slow_window; /* of requests that were not slow */
 	struct slow_window slow_worst;	/* of requests that were slow */
+	struct slow_window slow_failed; /* of requests that failed */
 	struct slow_target slow_target;
 	struct slow_sample slow_sample;
 

@@ -21,6 +21,7 @@ struct tale_store; /* opaque */
 #define TALE_REASONS(X)                                             \
 	X(TARGET, "target")   /* slower than slow.target */         \
 	X(SLOWEST, "slowest") /* among the slowest of its window */ \
+	X(FAILED, "failed")   /* likewise of those that failed */   \
 	X(PINNED, "pinned")                                         \
 	X(ASKED, "asked") /* its client had it analyzed */
 

@@ -35,32 +35,29 @@ token_words(const struct reason_words *of, size_t n, const char *token)
 /* Why Tailor refused a request; a reason that is not here is the name of a rule
  * in docs/http.md. */
 static const struct reason_words refused[] = {
-    {"body_too_large", "its body is larger than proxy.body_max"},
-    {"request_line_too_long", "its request line is longer than 16 KiB"},
-    {"head_too_large", "its head is larger than 16 KiB"},
+    {"body_too_large", "the body is larger than proxy.body_max"},
+    {"request_line_too_long", "the request line is longer than 16 KiB"},
+    {"head_too_large", "the head is larger than 16 KiB"},
     {"head_too_large_forwarded",
-	"its head, with what Tailor adds, is larger than 17 KiB"},
-    {"too_many_fields", "it has more than 100 fields"},
-    {"method_not_allowed", "its method is CONNECT or TRACE"},
-    {"method_unknown", "its method is not known"},
-    {"transfer_coding", "it has a transfer coding other than chunked"},
-    {"version_unsupported", "it is not HTTP/1.0 or HTTP/1.1"},
-    {"expectation", "it expects something other than 100-continue"},
-    {"tls_on_plain_port", "it begins TLS, which Tailor does not speak"},
-    {"half_open", "its client has too many unfinished requests"},
+	"the head, with what Tailor adds, is larger than 17 KiB"},
+    {"too_many_fields", "the head has more than 100 fields"},
+    {"method_not_allowed", "the method is CONNECT or TRACE"},
+    {"method_unknown", "the method is not known"},
+    {"transfer_coding", "the transfer coding is not chunked"},
+    {"version_unsupported", "the version is not HTTP/1.0 or HTTP/1.1"},
+    {"expectation", "Expect is not 100-continue"},
+    {"tls_on_plain_port", "the client began TLS, which Tailor does not speak"},
+    {"half_open", "the client has too many unfinished requests"},
 };
 
 /* Words for what Tailor lacked. */
 static const struct reason_words lacked[] = {
-    {"overloaded",
-	"Tailor had no memory for the request, or as many requests as "
-	"proxy.connections_max"},
+    {"overloaded", "Tailor had no memory for the request, or as many as "
+		   "proxy.connections_max"},
     {"no_memory", "Tailor had no memory for the request"},
-    {"spool_full",
-	"Tailor had no room for the request's body (proxy.spool_max)"},
-    {"spool_failed", "Tailor could not write the request's body to a file"},
-    {"spool_unreadable",
-	"Tailor could not read the request's body from the file"},
+    {"spool_full", "Tailor had no room for the body (proxy.spool_max)"},
+    {"spool_failed", "Tailor could not write the body to a file"},
+    {"spool_unreadable", "Tailor could not read the body from the file"},
     {"no_event", "the kernel could not watch the server's socket"},
 };
 
@@ -92,14 +89,13 @@ static const struct reason_words came[] = {
 /* Why a request was not sent to the other server. */
 static const struct reason_words refusals[] = {
     {"watching", "hedging.mode is watch"},
-    {"body_size",
-	"its body is not in memory (it is larger than hedging.body_max, or "
-	"there were too many)"},
-    {"upgrade", "it asked for a WebSocket"},
-    {"attempts", "it had been written twice"},
+    {"body_size", "the body is not in memory (larger than hedging.body_max, or "
+		  "too many at once)"},
+    {"upgrade", "the request asked for a WebSocket"},
+    {"attempts", "the request had been written twice"},
     {"deadline", "too little of proxy.request_timeout was left"},
-    {"optout", "its client forbade that (X-Tailor-Hedge)"},
-    {"private", "its connection belongs to one authenticated client"},
+    {"optout", "the client forbade that (X-Tailor-Hedge)"},
+    {"private", "the connection belongs to one authenticated client"},
     {"backup_not_ready", "no other server was ready"},
     {"pause_over", "the pause was over"},
     {"inflight_limit", "the other server had no free slot"},
@@ -217,7 +213,7 @@ say_client_left(const struct explainer *ex, enum termination_place place,
 		phrase_add(l, "before all of it had arrived");
 		break;
 	case TERMINATION_QUEUE:
-		phrase_add(l, "while it waited for a server");
+		phrase_add(l, "while the request waited for a server");
 		break;
 	case TERMINATION_CONNECT:
 	case TERMINATION_HEAD:
@@ -301,11 +297,12 @@ say_refused(const struct tale_request *r, const struct phrase *l)
 	const char *words = WORDS(refused, r->reason);
 	char reason[32];
 
-	phrase_add(l, "Tailor refused the request: ");
 	if (words != NULL)
-		phrase_add(l, "%s", words);
+		phrase_add(l, "Tailor refused the request: %s", words);
 	else
-		phrase_add(l, "it broke the rule %s (docs/http.md)",
+		phrase_add(l,
+		    "Tailor refused the request, which broke the rule %s "
+		    "(docs/http.md)",
 		    text_safe(reason, sizeof(reason), r->reason));
 }
 
@@ -362,7 +359,8 @@ say_earlier(const struct explainer *ex, const struct phrase *l)
 	const struct tale_attempt *a = &ex->t->request.attempt[0];
 	char name[NAME_SIZE];
 
-	phrase_add(l, "; %s, which had it first, %s", attempt_name(ex, 0, name),
+	phrase_add(l, "; %s, which had the request first, %s",
+	    attempt_name(ex, 0, name),
 	    WORDS(came, a->outcome) ?: "had not responded either");
 }
 
@@ -385,8 +383,8 @@ say_refusal(const struct explainer *ex, const struct phrase *l)
 		phrase_add(l, "; not sent again because %s", words);
 	} else if (termination_by(r->termination) == TERMINATION_SERVER_LATE &&
 		   ex->t->pauses == 0) {
-		phrase_add(
-		    l, "; not sent again because no pause of it was seen");
+		phrase_add(l, "; not sent again because no pause of that "
+			      "server was seen");
 	}
 }
 
@@ -400,7 +398,7 @@ say_no_more(const struct explainer *ex, enum termination_place place,
 		phrase_add(l, "; Tailor cut the client's connection, because "
 			      "a part of the response had been sent");
 	else if (attempt < 0)
-		phrase_add(l, "; the request was sent to no server");
+		phrase_add(l, "; no server received the request");
 	else if (attempt > 0 || place == TERMINATION_QUEUE)
 		say_earlier(ex, l);
 	else if (place != TERMINATION_DATA)

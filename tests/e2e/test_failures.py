@@ -14,9 +14,10 @@ from support.wire import AGREED, UPGRADE
 KERNEL_EVENTS = "off"
 
 HEAD = b"GET / HTTP/1.1\r\nHost: h\r\n"
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nbegun\r\n"
-TO_NONE = "; it was sent to no server."
-REFUSED = "Tailor refused the request: "
+CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+           b"5\r\nbegun\r\n")
+TO_NONE = "; no server received the request."
+REFUSED = "Tailor refused the request"
 CUT = ("; Tailor cut the client's connection, because a part of the response "
        "had been sent.")
 POST = "; not sent again because POST /pay is not in hedging.repeatable."
@@ -126,28 +127,29 @@ class Case(NamedTuple):
 
 
 def gate(status, raw, reason, words=None):
-    return Case(sends(raw), "PR", reason, REFUSED + (
-        words or f"it broke the rule {reason} (docs/http.md)") + TO_NONE,
-        status)
+    words = (f": {words}" if words else
+             f", which broke the rule {reason} (docs/http.md)")
+    return Case(sends(raw), "PR", reason, REFUSED + words + TO_NONE, status)
 
 
 SOON = {"proxy": {"request_timeout": "200ms"}}
 CASES = {
     "400": gate(400, HEAD + b"Host: h\r\n\r\n", "host_twice"),
     "405": gate(405, b"TRACE / HTTP/1.1\r\nHost: h\r\n\r\n",
-                "method_not_allowed", "its method is CONNECT or TRACE"),
+                "method_not_allowed", "the method is CONNECT or TRACE"),
     "413": gate(413, HEAD + b"Content-Length: 99999999999\r\n\r\n",
-                "body_too_large", "its body is larger than proxy.body_max"),
+                "body_too_large", "the body is larger than proxy.body_max"),
     "414": gate(414, b"GET /" + b"a" * 17000, "request_line_too_long",
-                "its request line is longer than 16 KiB"),
+                "the request line is longer than 16 KiB"),
     "417": gate(417, HEAD + b"Expect: a miracle\r\n\r\n", "expectation",
-                "it expects something other than 100-continue"),
+                "Expect is not 100-continue"),
     "431": gate(431, HEAD + b"A: " + b"a" * 17000, "head_too_large",
-                "its head is larger than 16 KiB"),
+                "the head is larger than 16 KiB"),
     "501": gate(501, b"BREW / HTTP/1.1\r\nHost: h\r\n\r\n", "method_unknown",
-                "its method is not known"),
+                "the method is not known"),
     "505": gate(505, b"GET / HTTP/1.2\r\nHost: h\r\n\r\n",
-                "version_unsupported", "it is not HTTP/1.0 or HTTP/1.1"),
+                "version_unsupported",
+                "the version is not HTTP/1.0 or HTTP/1.1"),
     "400 body": gate(400, HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
                      "chunk_size"),
     "408": Case(sends(b"GET"), "cR", "timeout", "the client did not send the "
@@ -157,7 +159,7 @@ CASES = {
     "503 spool": Case(
         sends(b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\n\r\n"
               + b"x" * 2_000_000), "RR", "spool_full,body_size",
-        "Tailor had no room for its body (proxy.spool_max)" + TO_NONE, 503,
+        "Tailor had no room for the body (proxy.spool_max)" + TO_NONE, 503,
         {"proxy": {"spool_directory": ""}}),
     "503 no server": Case(
         no_server, "SQ", "no_server", "no server was ready within "
@@ -175,12 +177,12 @@ CASES = {
         "status_line (docs/http.md)" + POST, 502),
     "both": Case(request(closes, resets), "SH", "reset,attempts",
                  "server b reset the connection # ms into the request, before "
-                 "it responded; server a, which had it first, ended the "
-                 "connection without a response.", 502),
+                 "it responded; server a, which had the request first, ended "
+                 "the connection without a response.", 502),
     "both cut": Case(request(starts_and_resets, resets), "SH",
                      "reset,attempts", "server b reset the connection # ms "
                      "into the request, before it responded; server a, which "
-                     "had it first, ended the connection within its "
+                     "had the request first, ended the connection within its "
                      "response.", 502),
     "alone": Case(request(closes), "SH", "closed,backup_not_ready",
                   "server a closed the connection # ms into the request, "
@@ -193,7 +195,7 @@ CASES = {
                      {"hedging": {"mode": "watch"}}),
     "opted out": Case(opted_out, "SH", "closed,optout",
                       "server a closed the connection # ms into the request, "
-                      "before it responded; not sent again because its client "
+                      "before it responded; not sent again because the client "
                       "forbade that (X-Tailor-Hedge).", 502),
     "504": Case(request(keeps), "sH", "deadline", "server a had not responded "
                 "when proxy.request_timeout was over", 504, SOON),
@@ -209,8 +211,8 @@ CASES = {
     "left in its body": Case(leaves_in_body, "CR", "client_gone",
                              "the client left # ms into the request, before "
                              "all of it had arrived.", 499),
-    "left": Case(leaves_early, "CH", "client_gone", "the client left # ms into "
-                 "the request, before server a had responded.", 499),
+    "left": Case(leaves_early, "CH", "client_gone", "the client left # ms "
+                 "into the request, before server a had responded.", 499),
     "left in the response": Case(begun(leaves), "CD", "client_gone",
                                  "the client left # ms into the request, "
                                  "within the response.", 200),
@@ -293,7 +295,7 @@ def test_queue(logged):
         assert first.response().status == 200
     assert (gone["termination"], line["termination"]) == ("CQ", "sQ")
     assert log.sentence(gone) == "no response: the client left # ms into the " \
-        "request, while it waited for a server."
+        "request, while the request waited for a server."
     assert log.sentence(line) == "503: no server had a free slot within " \
         "proxy.queue_timeout" + TO_NONE
 
@@ -352,7 +354,7 @@ def test_where_codes_are_shown(logged, ctl):
     assert own["termination"] == "LR"
     assert answer.get("x-request-id") == refused["id"]
     why = ctl("-a", log.tailor.admin, "why", refused["id"]).out
-    assert why.startswith("400: Tailor refused the request: ")
+    assert why.startswith("400: Tailor refused the request")
     slow = ctl("-a", log.tailor.admin, "slow").out
     assert "error 502, ended SH" in slow and failed["id"] in slow
     shown = ctl("-a", log.tailor.admin, "log", "-r", "--dump").out
@@ -361,3 +363,23 @@ def test_where_codes_are_shown(logged, ctl):
     only = ctl("-a", log.tailor.admin, "log", "--dump", "-q",
                'termination == "SH"').out
     assert failed["id"] in only and refused["id"] not in only
+
+
+def test_quick_failures_are_kept(logged, ctl):
+    # Goal: as many of each minute as slow.keep_slowest, and not those of
+    # clients that left.
+    log = logged(slow={"target": "600s", "keep_slowest": 2})
+    for count in range(1, 5):
+        with log.tailor.client() as c:
+            request(closes, method="POST")(c, log.a, log.b)
+        log.wait(count)
+    with log.tailor.client() as c:
+        leaves_early(c, log.a, log.b)
+        gone = log.wait(5)[-1]
+    log.a.errors.clear()
+    slow = json.loads(ctl("-j", "-a", log.tailor.admin, "slow",
+                          wide=True).out)["slow"]
+    kept = [x["id"] for x in slow if x["reason"] == "failed"]
+    assert 2 <= len(kept) <= 4 and gone["id"] not in kept
+    assert "listed: failed, and quicker than the target" in ctl(
+        "-a", log.tailor.admin, "slow").out
