@@ -340,7 +340,7 @@ lint:	## format, static analysis, dependency rule, docstrings
 # --- documentation, installation --------------------------------------------------
 MANUALS := $(patsubst docs/%.scd,$(BUILD)/man/%,$(wildcard docs/*.scd)) \
 	   $(BUILD)/man/tailor.conf.5
-.PHONY: docs install clean help
+.PHONY: docs install uninstall clean help
 docs: $(MANUALS)	## manual pages, into $(BUILD)/man
 $(BUILD)/man/%: docs/%.scd
 	@mkdir -p $(@D)
@@ -388,6 +388,10 @@ $(BUILD)/man/tailor-ring.7: docs/tailor-ring.7.scd $(BUILD)/tailorctl
 install: all docs	## install under $(DESTDIR)$(PREFIX)
 	DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' BUILD='$(BUILD)' \
 	    tools/install-files
+
+uninstall:	## remove what install has put there; a changed configuration stays
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' BUILD='$(BUILD)' \
+	    tools/install-files remove
 
 clean:	## remove everything that was built
 	rm -rf build build-* compile_commands.json
