@@ -132,7 +132,7 @@ struct config;
  *               /run/tailor is another user's),
  *               $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>, {state} if
  *               /tmp/tailor-<uid> is another user's
- *   {state}     the first of $STATE_DIRECTORY, /var/lib/tailor (root; likewise),
+ *   {state}     the first of $STATE_DIRECTORY, /var/lib/tailor (root, too),
  *               $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
  *   {user}      "" for root, "-<uid>" for others
  * As root with process.user NAME: the directory NAME in $RUNTIME_DIRECTORY and
