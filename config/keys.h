@@ -86,9 +86,8 @@ const struct config_key *key_find(const char *path);
  * copied.  Returns out. */
 char *key_path(const char *path, unsigned index, char out[KEY_PATH_MAX]);
 
-/* The reverse: "servers[1].name", or "servers.1.name", which shells leave
- * alone, as "servers[].name" and 1.  False if the path has no index of one
- * digit: path is then only copied, and *index is 0. */
+/* The reverse: "servers[1].name" as "servers[].name" and 1.  False if the path
+ * has no index of one digit: path is then only copied, and *index is 0. */
 bool key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index);
 
 /* True if there is a section of this path ("hedging", "servers[]"). */
@@ -133,8 +132,8 @@ struct config;
  *               /run/tailor is another user's),
  *               $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>, {state} if
  *               /tmp/tailor-<uid> is another user's
- *   {state}     the first of $STATE_DIRECTORY, /var/lib/tailor (root; as
- *               above), $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
+ *   {state}     the first of $STATE_DIRECTORY, /var/lib/tailor (root, too),
+ *               $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
  *   {user}      "" for root, "-<uid>" for others
  * As root with process.user NAME: the directory NAME in $RUNTIME_DIRECTORY and
  * $STATE_DIRECTORY, or else /run/tailor-NAME and /var/lib/tailor-NAME. */
