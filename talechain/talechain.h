@@ -128,7 +128,8 @@ enum talechain_reclaim {
  *             stack of a wait is written when the thread has its CPU again
  *   SYMBOL    in timelines only, added when one is made: 24 bytes of the name
  *             of an address in the process pid; address 0: the name of its
- *             runtime, if that moves work between threads ("Go")
+ *             runtime, if that moves work between threads ("Go"); 1: frames
+ *             that cannot be found
  *   SOFTIRQ   written at its end; raised_ns: 0 if not known
  *   INTERRUPT written when a thread leaves its CPU after ran_ns: count
  *             handlers of interrupts and softirqs took handled_ns of these;

@@ -378,31 +378,39 @@ map_read(int fd, const struct symbol *of, int64_t user, bool of_moment,
 	return text;
 }
 
-void
+bool
 code_maps_name(struct code_maps *m, enum symbols_runtime runtime,
     struct instant begin, struct instant end, struct symbol *of, size_t n)
 {
-	struct instant written;
+	char path[64], *text = NULL;
+	struct instant written = INSTANT_NONE;
 	unsigned inside = 0;
 	int64_t user = -1;
-	char path[64], *text;
 	bool any = false;
-	size_t length;
+	size_t length = 0;
 	int fd;
 
 	for (size_t i = 0; i < n; i++)
 		any |= of[i].generated;
-	if (!any || !process_read(of->pid, &inside, &user))
-		return;
+	if ((!any && runtime == RUNTIME_UNKNOWN) ||
+	    !process_read(of->pid, &inside, &user))
+		return false;
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", inside);
 	fd = process_file(of->pid, path, MAP_BYTES, false);
 	if (fd < 0)
-		return;
-	text = map_read(
-	    fd, of, user, runtime == RUNTIME_HOTSPOT, &written, &length);
+		return false;
+	if (lseek(fd, 0, SEEK_END) <= 0) {
+		close(fd);
+		return false;
+	}
+	lseek(fd, 0, SEEK_SET);
+	if (any)
+		text = map_read(fd, of, user, runtime == RUNTIME_HOTSPOT,
+		    &written, &length);
 	close(fd);
 	if (text != NULL)
 		code_maps_read(
 		    m, runtime, begin, end, written, text, length, of, n);
 	free(text);
+	return true;
 }

@@ -10,12 +10,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "talechain/symbols/sources.h"
 
 #define LINE 4352		      /* a line of maps, with its path */
 #define FILE_BYTES (INT64_C(1) << 30) /* larger files have no names */
 #define SYMBOLS_ONCE 256
+#define PYTHON_PERF 12 /* CPython 3.12 has -X perf */
 
 /* A line of /proc/PID/maps. */
 struct mapping {
@@ -100,23 +100,20 @@ name_file(const struct mapping *m, struct symbol *of, size_t n)
 static enum symbols_runtime
 runtime_of(const char *path)
 {
-	static const struct {
-		const char *begin;
-		enum symbols_runtime is;
-	} files[] = {
-	    {"libjvm.so", RUNTIME_HOTSPOT},
-	    {"libnode.so", RUNTIME_V8},
-	    {"libpython3.", RUNTIME_CPYTHON},
-	    {"python3", RUNTIME_CPYTHON},
-	};
 	const char *base = strrchr(path, '/');
+	unsigned minor;
 
-	for (size_t i = 0; base != NULL && i < COUNT(files); i++)
-		if (strncmp(base + 1, files[i].begin, strlen(files[i].begin)) ==
-		    0)
-			return files[i].is;
-	return base != NULL && strcmp(base, "/node") == 0 ? RUNTIME_V8
-							  : RUNTIME_UNKNOWN;
+	if (base == NULL)
+		return RUNTIME_UNKNOWN;
+	if (strcmp(base, "/libjvm.so") == 0)
+		return RUNTIME_HOTSPOT;
+	if (strcmp(base, "/node") == 0 || strncmp(base, "/libnode.so", 11) == 0)
+		return RUNTIME_V8;
+	if ((sscanf(base, "/libpython3.%u", &minor) == 1 ||
+		sscanf(base, "/python3.%u", &minor) == 1) &&
+	    minor >= PYTHON_PERF)
+		return RUNTIME_CPYTHON;
+	return RUNTIME_UNKNOWN;
 }
 
 /* Mark the symbols in memory that may be executed and belongs to no file. */

@@ -92,8 +92,9 @@ void code_maps_fini(struct code_maps *m);
 /* code_maps_name(m, runtime, begin, end, of, n):
  * Name the generated symbols among n, all of one process, that a request from
  * begin to end has seen.  A name is marked with CODE_DOUBT if the map may be
- * older, or newer, than the code that ran: see generated.c. */
-void code_maps_name(struct code_maps *m, enum symbols_runtime runtime,
+ * older, or newer, than the code that ran: see generated.c.  Returns true if
+ * there is a map. */
+bool code_maps_name(struct code_maps *m, enum symbols_runtime runtime,
     struct instant begin, struct instant end, struct symbol *of, size_t n);
 
 /* The same from the text of a map that was written at that instant; text is

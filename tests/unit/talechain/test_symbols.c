@@ -95,7 +95,7 @@ TEST(test_files)
 	struct tale t;
 
 	a_function_of_this_test_with_a_name_that_needs_three_pieces();
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	check(s, TALECHAIN_STACK_RAN, own,
 	    "a_function_of_this_test_with_a_name_that_needs_three_pieces");
 	check(s, TALECHAIN_STACK_RAN, own + 4,
@@ -120,7 +120,7 @@ TEST(test_no_function)
 {
 	struct symbols *s;
 
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	check(s, TALECHAIN_STACK_RAN, (uint64_t)(uintptr_t) "text",
 	    "[test_symbols]");
 	symbols_free(&s);
@@ -153,7 +153,7 @@ TEST(test_generated)
 	assert_int_equal(mprotect(at + 4096, 4096, PROT_READ), 0);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	map_write(path, "%lx 40 Lorg/A;::b(int)\nnonsense\n%lx 2000", code);
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "Lorg/A;::b(int)");
 	check(s, TALECHAIN_STACK_RAN, code + 0x40, "");
 	/* It is written anew, and the code is another. */
@@ -180,7 +180,7 @@ TEST(test_foreign_map)
 	code = (uint64_t)(uintptr_t)at;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	snprintf(other, sizeof(other), "/tmp/perf-%d.other", getpid());
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	map_write(other, "%lx 40 linked\n", code);
 	assert_int_equal(symlink(other, path), 0);
 	check(s, TALECHAIN_STACK_RAN, code, "");
@@ -216,7 +216,7 @@ TEST(test_kernel)
 	struct tale t;
 
 	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
-	assert_int_equal(symbols_new(&s, fd), 0);
+	assert_int_equal(symbols_new(&s, fd, NULL), 0);
 	/* Not while a client waits, and not remembered as having none. */
 	tale_init(&t, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000050), 0);
 	symbols_name(s, &t, true);
@@ -231,7 +231,7 @@ TEST(test_kernel)
 	fd = memfd_create("kallsyms", MFD_CLOEXEC);
 	assert_int_equal(
 	    write(fd, hidden, sizeof(hidden) - 1), sizeof(hidden) - 1);
-	assert_int_equal(symbols_new(&s, fd), 0);
+	assert_int_equal(symbols_new(&s, fd, NULL), 0);
 	check(s, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000050), "");
 	symbols_free(&s);
 }
@@ -242,7 +242,7 @@ TEST(test_other_process)
 	struct symbols *s;
 	struct tale t;
 
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	tale_init(
 	    &t, TALECHAIN_STACK_RAN, address_of((void (*)(void))abort), 0);
 	t.end.ns = 1;
@@ -298,7 +298,7 @@ TEST(test_runtime)
 	int pipes[2];
 	pid_t pid;
 
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	runtime_is(s, getpid(), 0, "Go");
 	runtime_is(s, getpid(), -1, "");
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
