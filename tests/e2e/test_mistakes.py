@@ -47,7 +47,7 @@ COMMANDS = [
     ("tailor shim --secnds 3", "did you mean --seconds?"),
     ("tailor-load --ratte 5 http://x/", "did you mean --rate?"),
     ("tailor-load chekc", "did you mean check?"),
-    ("tailor-load localhost:1", "before HOST:PORT"),
+    ("tailor-load ftp://localhost/", "another scheme than http://"),
     ("tailor-load https://x/", "measure behind the TLS proxy"),
     ("tailor test", "did you mean --test?"),
     ("tailor shim -p 1", "did you mean --pid?"),
