@@ -71,7 +71,7 @@ def test_few_requests_get_few_words(ctl, tmp_path):
     assert " 99 requests: p99 needs at least 100" in ctl(
         "blame", "--file", path).out
     assert "about 99 requests, 99 accounts" in ctl(
-        "blame", "-P", "90", "--file", path).out
+        "blame", "--percentile", "90", "--file", path).out
 
 
 def test_json(ctl, paused):

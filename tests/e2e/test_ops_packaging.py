@@ -105,7 +105,7 @@ def built_pages(tmp_path_factory):
     pages["tailor.8"] = pages["tailor.8"].replace("@requests@", (
         ROOT / "proxy/admin/page/index.txt").read_text().rstrip("\n"))
     pages["tailor-ring.7"] += \
-        f"```\n{output(build / 'tailorctl', 'events')}```\n"
+        f"```\n{output(build / 'tailorctl', 'log', '--list')}```\n"
     (copy / "man").mkdir()
     for name, text in pages.items():
         (copy / "man" / name).write_text(

@@ -86,7 +86,7 @@ def test_proxy_header_must_be_there(behind):
 def test_proxy_header_of_whom_and_when(behind):
     # Goal: who is not trusted cannot say who he is; a connection that says
     # nothing does not stay.
-    _, t = behind(trust=["10.0.0.0/8"])
+    _, t = behind(trusted_proxies=["10.0.0.0/8"])
     with t.client() as c:
         c.expect_end()
     assert t.metrics()[
