@@ -368,7 +368,7 @@ tale_store_move(struct tale_store *from, struct tale_store *to)
 			from->unmoved++;
 			continue;
 		}
-		if (err < 0)
+		if (err != 0)
 			return err;
 		err = tale_store_add(to, t, &summary);
 		tale_free(&t);
