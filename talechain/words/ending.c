@@ -252,29 +252,42 @@ say_server_end(const struct explainer *ex, enum termination_place place,
 {
 	const struct tale_request *r = &ex->t->request;
 	const struct tale_attempt *a = &r->attempt[attempt];
+	int64_t again = ex->chain.attempt[attempt].again;
 	const char *words = WORDS(did, r->reason);
 	char name[NAME_SIZE], ms[32], reason[32];
 	bool ended =
 	    strcmp(r->reason, "closed") == 0 || strcmp(r->reason, "reset") == 0;
+	bool kept = !ended &&
+		    termination_by(r->termination) != TERMINATION_PROXY &&
+		    place == TERMINATION_HEAD && again != NEVER &&
+		    strcmp(r->reason, "deadline") != 0;
 
 	attempt_name(ex, attempt, name);
 	if (place == TERMINATION_DATA && strcmp(r->reason, "deadline") == 0)
 		words = "sent no more of its response for "
 			"proxy.request_timeout";
-	if (words == NULL)
+	if (words == NULL) {
 		phrase_add(l,
 		    "the response of %s broke the rule %s "
 		    "(docs/http.md)",
 		    name, text_safe(reason, sizeof(reason), r->reason));
-	else if (!ended || !say_process_end(ex, attempt, l))
+		return;
+	}
+	if ((ended || kept) && say_process_end(ex, attempt, l)) {
+		ended = true; /* of which the time is known */
+	} else if (kept) {
+		phrase_add(l,
+		    "%s closed the kept connection %s into the "
+		    "request, and after that %s",
+		    name, text_ms(ms, again), words);
+	} else {
 		phrase_add(l, "%s %s", name, words);
-	else
-		words = NULL; /* the process's end has its time */
-	if (ended && words != NULL)
-		phrase_add(l, " %s into the request",
-		    text_ms(ms, instant_is_set(a->complete)
-				    ? moment_at(ex->t, a->complete)
-				    : ex->chain.finished));
+		if (ended)
+			phrase_add(l, " %s into the request",
+			    text_ms(ms, instant_is_set(a->complete)
+					    ? moment_at(ex->t, a->complete)
+					    : ex->chain.finished));
+	}
 	if (ended && place == TERMINATION_DATA)
 		phrase_add(l, ", within its response");
 	else if (ended && place == TERMINATION_HEAD)
