@@ -291,7 +291,8 @@ def test_services_stop_before_their_program_goes(tmp_path):
     kinds = [p.name.replace("@", "@*") for p in
              (ROOT / "packaging").glob("*.s[eo][rc]*")]
     assert len(kinds) == 2
-    (stopped,), _ = maintained(tmp_path, "prerm", "remove")
+    (stopped, forgotten), _ = maintained(tmp_path, "prerm", "remove")
+    assert forgotten == ["reset-failed", *stopped[1:]]
     assert stopped[0] == "stop" and sorted(stopped[1:]) == sorted(kinds)
     assert maintained(tmp_path, "prerm", "upgrade", "0.2")[0] == []
     calls, said = maintained(tmp_path, "postinst", "configure", "0.1")
