@@ -4,13 +4,14 @@
 The same seeded load goes
 
   direct   straight to one server
-  observe  through Tailor, which only watches
-  steering through Tailor, which acts before a collection, too
-  active   through Tailor, which acts
+  watch    through Tailor, which only watches
+  steer    through Tailor, which acts before a collection, too
+  act      through Tailor, which acts
 
 and in the middle of each run the server that serves is killed with SIGKILL and
 started again (behind Tailor, by Tailor).  A page shows what the clients saw.
-The rate is a share of what one server carries here, measured before.  Needs no root and nothing outside Debian; see --help.
+The rate is a share of what one server carries here, measured before.  Needs no
+root and nothing outside Debian; see --help.
 """
 
 import argparse
@@ -38,11 +39,11 @@ from processes import (Process, Trouble, adopt_orphans, end_all, in_background,
 from service import KeptServer
 from workloads import ROOT, WORKLOADS
 
-# active is the last: it may be kept
+# act is the last: it may be kept
 SETUPS = {"direct": ("direct", {}),
-          "observe": ("Tailor, observe only", {"mode": "watch"}),
-          "steering": ("Tailor, steering", {"mode": "act", "steer": True}),
-          "active": ("Tailor, active", {"mode": "act"})}
+          "watch": ("Tailor, watching", {"mode": "watch"}),
+          "steer": ("Tailor, steering", {"mode": "act", "steer": True}),
+          "act": ("Tailor, acting", {"mode": "act"})}
 PAUSE_MS = 100
 STYLE = ROOT / "proxy" / "admin" / "page" / "live.css"
 
@@ -102,7 +103,7 @@ def options():
     p.add_argument("--out", type=pathlib.Path, metavar="DIR",
                    help="the page and raw results [build/demo/<time>]")
     p.add_argument("--svg", metavar="FILE",
-                   help="write the chart of direct and active")
+                   help="write the chart of direct and act")
     o = p.parse_args()
     o.work = WORKLOADS[o.runtime]
     if o.rate < 0 or o.iterations < 0 or o.runs < 1:
@@ -110,8 +111,8 @@ def options():
     o.setups = o.setups.split(",") if o.setups else o.work.setups
     if not set(o.setups) <= set(SETUPS):
         p.error("--setups takes names of " + ",".join(SETUPS))
-    if o.keep and "active" not in o.setups:
-        p.error("--keep keeps the set-up active, which is left out")
+    if o.keep and "act" not in o.setups:
+        p.error("--keep keeps the set-up act, which is left out")
     o.build = o.build.resolve()
     o.out = (o.out or o.build / "demo" / time.strftime("%Y%m%d-%H%M%S")) \
         .resolve()
@@ -227,7 +228,7 @@ class Demo:
         except BaseException:
             appliance.stop()
             raise
-        if self.o.keep and key == "active":
+        if self.o.keep and key == "act":
             self.kept = appliance
         else:
             appliance.stop()
@@ -366,7 +367,7 @@ def write_results(o, setups, found):
         encoding="utf-8")
     if o.svg:
         pathlib.Path(o.svg).write_text(chart.svg(
-            [s for s in setups if s["key"] != "observe"], describe(o)),
+            [s for s in setups if s["key"] != "watch"], describe(o)),
             encoding="utf-8")
 
 
@@ -386,7 +387,7 @@ def run_all(o, sockets):
                 for s in runs[-1]))
     setups = together(runs, o.unloaded_ms)
     parts = {s["key"]: s["parts"] for s in setups if not s["saturated"]}
-    found = report.ratio(parts.get("direct"), parts.get("active"))
+    found = report.ratio(parts.get("direct"), parts.get("act"))
     print_report(o, setups, found)
     write_results(o, setups, found)
     return demo

@@ -81,7 +81,7 @@ def headline(setups):
     """What comes in place of the result where a set-up that it is about was
     saturated, or ""."""
     keys = [s["key"] for s in setups
-            if s["saturated"] and s["key"] in ("direct", "active")]
+            if s["saturated"] and s["key"] in ("direct", "act")]
     return f"{', '.join(keys)} {SATURATED}" if keys else ""
 
 
@@ -93,10 +93,10 @@ def saturated(setups):
 
 def ratio_line(setups, found):
     extra = {s["key"]: s["extra_pct"] for s in setups if "extra_pct" in s}
-    words = [f"p99.9: direct / active = {ratio_words(found)}"] if found \
+    words = [f"p99.9: direct / act = {ratio_words(found)}"] if found \
         else list(filter(None, [headline(setups)]))
-    if "active" in extra:
-        words.append(f"{extra['active']:.2f} % sent twice")
+    if "act" in extra:
+        words.append(f"{extra['act']:.2f} % sent twice")
     return "; ".join(words)
 
 

@@ -68,7 +68,7 @@ def lead(setups, found):
         return _sentence(report.headline(setups))
     ms = {s["key"]: report.number(s["figures"]["p999"][0]) for s in setups}
     return (f"99.9 % of the requests took at most {ms['direct']} ms direct, "
-            f"{ms['active']} ms with Tailor: {report.ratio_words(found)} "
+            f"{ms['act']} ms with Tailor: {report.ratio_words(found)} "
             "times as long without it.")
 
 

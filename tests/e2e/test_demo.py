@@ -105,7 +105,7 @@ def test_saturated_is_said():
     and the page say so, and there is no ratio; where only another set-up was,
     the ratio stays."""
     queue = [float(i) for i in range(100, 400)]
-    runs = [[one_way("direct", queue, queue), one_way("active", [1.0, 3.0])]]
+    runs = [[one_way("direct", queue, queue), one_way("act", [1.0, 3.0])]]
     setups = demo.together(runs, 1.0)
     assert [s["saturated"] != "" for s in setups] == [True, False]
     assert report.ratio_line(setups, None) \
@@ -116,7 +116,7 @@ def test_saturated_is_said():
     text = result_page.page("", setups, None, "what", [0])
     assert 'id="lead">Direct saturated: this shows no pauses.<' in text
     assert text.count("saturated: this shows no pauses") == 3
-    setups = demo.together([[one_way("steering", queue)]], 1.0)
+    setups = demo.together([[one_way("steer", queue)]], 1.0)
     assert report.headline(setups) == "" and report.saturated(setups)
 
 
@@ -181,7 +181,7 @@ def test_figures():
     assert report.ratio([slow] * 5, [quick] * 5) == (5, 5, 5)
     assert report.ratio([slow] + [quick] * 3, [quick] * 4) == (5, 1, 5)
     assert report.ratio([slow], None) is None
-    row = report.table([one_way("observe", [9999.4], errors=12345)])[-1]
+    row = report.table([one_way("watch", [9999.4], errors=12345)])[-1]
     assert len(row) <= 80 and len(row.split()) == 3 + 2 * 3
 
 
@@ -263,15 +263,15 @@ def test_page_has_its_parts():
     assert len(list(circles)) == 3 * len(demo.SETUPS)
     assert "href" not in text and "url(" not in text
     story = {"ms": 45.0, "cause": "<b>&", "lines": ["<i>"],
-             "moments": ["one"], "link": "active/worst.html"}
+             "moments": ["one"], "link": "act/worst.html"}
     setups = [one_way("direct", [1.0, 9.0]),
-              one_way("active", [1.0, 3.0], extra_pct=0.25, story=story)]
+              one_way("act", [1.0, 3.0], extra_pct=0.25, story=story)]
     text = result_page.page("", setups, (3.0, 2.5, 3.5), "what", [0])
     assert text.count('class="demo"') == 1 and 'id="figures"' in text
     assert text.count('class="story"') == 2
     assert "3.0 (2.5-3.5) times as long" in text
     assert "&lt;b&gt;&amp;" in text and "&lt;i&gt;" in text
-    assert text.count("<a href=") == 1 and "active/worst.html" in text
+    assert text.count("<a href=") == 1 and "act/worst.html" in text
 
 
 def test_ports_are_safe():
@@ -406,7 +406,7 @@ def look_at_kept(out, lines, keeper):
     port, target = address.removeprefix("http://127.0.0.1:").split("/", 1)
     status, text = web.get(int(port), f"/{target}")
     assert status == 200 and "<title>Tailor</title>" in text
-    config = json.loads((out / "active" / "tailor.json").read_text())
+    config = json.loads((out / "act" / "tailor.json").read_text())
     port = int(config["listen"][0].rpartition(":")[2])
     assert web.get(port, "/") == (200, "ok")
     wait_until(lambda: any("tailor-load" in command(pid) for pid in
