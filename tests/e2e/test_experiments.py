@@ -149,6 +149,8 @@ def test_jvm_options():
     large = setups.jvm_options({"young_mb": 640})
     assert {"-Xmn640m", "-Xmx1280m", "-Xms1280m"} <= set(large)
     assert len(large) == len(usual)
+    both = setups.jvm_options({"collector": "zgc", "heap_mb": 2048})
+    assert {"-Xms2048m", "-Xmx2048m"} <= set(both)
     zgc = setups.jvm_options({"collector": "zgc"})
     assert "-XX:+UseZGC" in zgc and "-XX:+UseG1GC" not in zgc
     assert not any(o.startswith("-Xmn") for o in zgc)
