@@ -127,7 +127,7 @@ refusal_load(const struct hedging *h, unsigned target,
 static bool
 refusal_passes(enum hedge_refusal refusal)
 {
-	return refusal >= HEDGE_REFUSED_STANDBY_NOT_READY &&
+	return refusal >= HEDGE_REFUSED_BACKUP_NOT_READY &&
 	       refusal != HEDGE_REFUSED_HAZARD_OVER;
 }
 
@@ -181,7 +181,7 @@ decide_retry(const struct hedging *h, const struct race *r,
 	if (refusal != HEDGE_REFUSED_NONE)
 		return refusal;
 	if (h->server[target].state != SERVER_READY)
-		return HEDGE_REFUSED_STANDBY_NOT_READY;
+		return HEDGE_REFUSED_BACKUP_NOT_READY;
 	return hedging_has_room(h, target) ? HEDGE_REFUSED_NONE
 					   : HEDGE_REFUSED_INFLIGHT_LIMIT;
 }
@@ -271,7 +271,7 @@ hedging_retry_refusal(const struct hedging *h, const struct race *r,
 	if (refusal != HEDGE_REFUSED_NONE)
 		return refusal;
 	if (!policy_acts(h))
-		return HEDGE_REFUSED_STANDBY_NOT_READY;
+		return HEDGE_REFUSED_BACKUP_NOT_READY;
 	target = policy_other((unsigned)r->attempt[r->started - 1].server);
 	/* Without a byte written no server knows the request: any may go. */
 	if (r->writes > 0)
@@ -281,7 +281,7 @@ hedging_retry_refusal(const struct hedging *h, const struct race *r,
 	/* A cold response is better than none. */
 	if (refusal == HEDGE_REFUSED_NONE &&
 	    h->server[target].state < SERVER_WARMING)
-		refusal = HEDGE_REFUSED_STANDBY_NOT_READY;
+		refusal = HEDGE_REFUSED_BACKUP_NOT_READY;
 	return refusal;
 }
 

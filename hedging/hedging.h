@@ -46,26 +46,26 @@ enum hedge_trigger {
 const char *hedge_trigger_name(enum hedge_trigger trigger);
 
 /* Why a request was not hedged.  Each refusal is counted. */
-#define HEDGE_REFUSALS(X)                                               \
-	X(NONE, "none")                                                 \
-	X(WATCHING, "watching")			  /* mode is not act */ \
-	X(METHOD, "method")			  /* E1 */              \
-	X(BODY_SIZE, "body_size")		  /* E2 */              \
-	X(BODY_INCOMPLETE, "body_incomplete")	  /* E2 */              \
-	X(UPGRADE, "upgrade")			  /* E3 */              \
-	X(COMMITTED, "committed")		  /* E4 */              \
-	X(ATTEMPTS, "attempts")			  /* E5 */              \
-	X(DEADLINE, "deadline")			  /* E6 */              \
-	X(OPTOUT, "optout")			  /* E7 */              \
-	X(CLIENT_GONE, "client_gone")		  /* E8 */              \
-	X(PRIVATE, "private")			  /* E9 */              \
-	X(STANDBY_NOT_READY, "standby_not_ready") /* T2 */              \
-	X(HAZARD_OVER, "hazard_over")		  /* T3 */              \
-	X(INFLIGHT_LIMIT, "inflight_limit")	  /* B1 */              \
-	X(BUDGET, "budget")			  /* B2 */              \
-	X(STORM, "storm")			  /* B3 */              \
-	X(FAILING, "failing")			  /* B4 */              \
-	X(PUSHBACK, "pushback")			  /* B5 */
+#define HEDGE_REFUSALS(X)                                             \
+	X(NONE, "none")                                               \
+	X(WATCHING, "watching")			/* mode is not act */ \
+	X(METHOD, "method")			/* E1 */              \
+	X(BODY_SIZE, "body_size")		/* E2 */              \
+	X(BODY_INCOMPLETE, "body_incomplete")	/* E2 */              \
+	X(UPGRADE, "upgrade")			/* E3 */              \
+	X(COMMITTED, "committed")		/* E4 */              \
+	X(ATTEMPTS, "attempts")			/* E5 */              \
+	X(DEADLINE, "deadline")			/* E6 */              \
+	X(OPTOUT, "optout")			/* E7 */              \
+	X(CLIENT_GONE, "client_gone")		/* E8 */              \
+	X(PRIVATE, "private")			/* E9 */              \
+	X(BACKUP_NOT_READY, "backup_not_ready") /* T2 */              \
+	X(HAZARD_OVER, "pause_over")		/* T3 */              \
+	X(INFLIGHT_LIMIT, "inflight_limit")	/* B1 */              \
+	X(BUDGET, "budget")			/* B2 */              \
+	X(STORM, "storm")			/* B3 */              \
+	X(FAILING, "failing")			/* B4 */              \
+	X(PUSHBACK, "pushback")			/* B5 */
 
 enum hedge_refusal {
 #define HEDGE_X(symbol, name) HEDGE_REFUSED_##symbol,
@@ -266,7 +266,7 @@ unsigned hedging_switch(struct hedging *h, struct instant now);
 int hedging_choose(const struct hedging *h);
 
 /* For a request that has waited long for a slot of the active server: the
- * standby, if a swap to it is possible and it is less than half full (the rest
+ * backup, if a swap to it is possible and it is less than half full (the rest
  * is for hedges); else HEDGING_UNAVAILABLE. */
 int hedging_overflow(const struct hedging *h, struct instant now);
 
@@ -462,7 +462,7 @@ void hedging_pushback(
     struct hedging *h, unsigned server, int64_t hold_ns, struct instant now);
 
 /* How many warm-up requests to send to a WARMING server now, or copies of
- * recent requests to a READY standby (M).  *next is when to call again
+ * recent requests to a READY backup (M).  *next is when to call again
  * (INSTANT_NONE: not warming; wait for HEDGING_WARMUP).  Report each request
  * with hedging_warmup_sent, and its end with hedging_warmup_done, which returns
  * actions (the server may now be READY). */

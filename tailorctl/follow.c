@@ -289,7 +289,7 @@ stream_request_lookup(const char *field, void *user)
 {
 	struct stream_request_query *a = user;
 	const struct stream_request *r = a->request;
-	struct query_value v = {QUERY_NUMBER, 0, a->text};
+	struct query_value v = {.kind = QUERY_NUMBER, .text = a->text};
 
 	for (unsigned i = 0; i < COUNT(spans); i++)
 		if (strcmp(field, spans[i].name) == 0) {

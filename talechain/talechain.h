@@ -128,7 +128,8 @@ enum talechain_reclaim {
  *             stack of a wait is written when the thread has its CPU again
  *   SYMBOL    in timelines only, added when one is made: 24 bytes of the name
  *             of an address in the process pid; address 0: the name of its
- *             runtime, if that moves work between threads ("Go")
+ *             runtime, if that moves work between threads ("Go"); 1: frames
+ *             that cannot be found
  *   SOFTIRQ   written at its end; raised_ns: 0 if not known
  *   INTERRUPT written when a thread leaves its CPU after ran_ns: count
  *             handlers of interrupts and softirqs took handled_ns of these;
@@ -222,7 +223,7 @@ enum talechain_reclaim {
 	X(PROXY_ATTEMPT, 0x1003, "proxy_attempt", "request", "server",         \
 	    "attempt", "cookie")                                               \
 	X(PROXY_HEDGE, 0x1004, "proxy_hedge", "request", "server", "trigger",  \
-	    "hazard_ns")                                                       \
+	    "pause_ns")                                                        \
 	X(PROXY_FIRST_BYTE, 0x1005, "proxy_first_byte", "request", "server",   \
 	    "attempt", "status")                                               \
 	X(PROXY_ATTEMPT_END, 0x1006, "proxy_attempt_end", "request", "server", \
@@ -256,8 +257,8 @@ enum talechain_reclaim {
 	    "")                                                                \
 	X(SERVER_EXIT, 0x4002, "server_exit", "server", "server_pid",          \
 	    "status", "")                                                      \
-	X(HAZARD_BEGIN, 0x4003, "hazard_begin", "server", "kind", "cause", "") \
-	X(HAZARD_END, 0x4004, "hazard_end", "server", "kind", "cause",         \
+	X(PAUSE_BEGIN, 0x4003, "pause_begin", "server", "kind", "cause", "")   \
+	X(PAUSE_END, 0x4004, "pause_end", "server", "kind", "cause",           \
 	    "latency_ns")                                                      \
 	X(RATE, 0x5001, "rate", "signal", "count", "base",                     \
 	    "usual_milli:24/interval_ns")                                      \

@@ -122,7 +122,7 @@ absent(const struct blame_view *v, const struct blame_report *r,
 {
 	unsigned n = 0, k;
 
-	snprintf(out, BLAME_CODES, "In no request: ");
+	snprintf(out, BLAME_CODES, "Never seen: ");
 	for (unsigned c = 0; c < v->rows.causes; c++) {
 		if (v->rows.needs[c] != TALE_NEEDS_RUNTIME &&
 		    v->rows.needs[c] != TALE_NEEDS_RATES)

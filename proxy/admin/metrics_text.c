@@ -129,7 +129,7 @@ write_hedging(struct proxy *p, struct exposition *e)
 	exposition_distribution(
 	    e, "tailor_hedge_send_delay_seconds", &m->hedge_send);
 	exposition_distribution(
-	    e, "tailor_hazard_last_hedge_seconds", &m->hazard_sent);
+	    e, "tailor_pause_last_hedge_seconds", &m->hazard_sent);
 	exposition_distribution(
 	    e, "tailor_hedge_saved_seconds", &m->hedge_saved);
 	exposition_distribution(e, "tailor_loser_duration_seconds", &m->loser);

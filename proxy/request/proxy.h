@@ -79,7 +79,7 @@ struct request {
 	uint64_t id;
 	char external_id[65];
 	char client_address[INET6_ADDRSTRLEN + 8]; /* see origin.c */
-	bool known; /* its client is in proxy.trust or talechain.allow */
+	bool known; /* client in proxy.trusted_proxies or talechain.allow */
 	char trace_id[TRACE_ID + 1]; /* "": none */
 	char method_text[16];
 	char target[TALE_TEXT];

@@ -70,7 +70,8 @@ request_release(struct request *r)
 }
 
 /* Find a request's client, its ids, and whether it may be sent twice.  Ids and
- * opt-outs are accepted from known clients and from proxies in proxy.trust. */
+ * opt-outs are accepted from known clients and from proxies in
+ * proxy.trusted_proxies. */
 static void
 request_identify(struct request *r, const struct http_head *head)
 {

@@ -83,7 +83,7 @@ void request_view(const struct request *r, struct hedge_view *out);
 
 /* True if a request's method and target allow it to be sent twice (E1).
  * *opted_out: its client forbids that (E7).  Cost: compares the request with
- * each rule of hedging.allow. */
+ * each rule of hedging.repeatable. */
 bool proxy_may_repeat(
     struct proxy *p, const struct http_head *head, bool *opted_out);
 

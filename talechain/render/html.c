@@ -55,10 +55,10 @@ put_lines(struct html_page *g, const char *lead,
 static void
 put_facts(struct html_page *g)
 {
-	text_add(g->x, "<dt>How sure</dt><dd>%s</dd>\n",
+	text_add(g->x, "<dt>Confidence</dt><dd>%s</dd>\n",
 	    story_confidence_words(g->s->verdict.confidence));
-	put_lines(g, "Why", g->s->verdict.evidence);
-	put_lines(g, "What to do", g->s->verdict.advice);
+	put_lines(g, "Evidence", g->s->verdict.evidence);
+	put_lines(g, "What to try", g->s->verdict.advice);
 }
 
 static void

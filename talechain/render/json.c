@@ -437,7 +437,7 @@ story_render_json(const struct story *s, struct json *j)
 	write_client(t, j);
 	write_list(s, "lanes", s->lanes, write_lane, j);
 	write_attempts(t, j);
-	write_list(s, "hazards", t->pauses, write_hazard, j);
+	write_list(s, "pauses", t->pauses, write_hazard, j);
 	write_list(s, "threads", s->threads, write_thread, j);
 	write_list(s, "requests", s->requests, write_other, j);
 	write_bars(s, "stages", STORY_BAR_STAGE, STORY_BAR_STAGE, j);

@@ -15,7 +15,7 @@
 EMBED(picture_css, "talechain/render/page/picture.css");
 
 #define HEADING_WIDTH (PICTURE_WIDTH - 2 * DRAWING_MARGIN)
-#define LEAD 112 /* column of the text after "Why", "What to do" */
+#define LEAD 112 /* column of the text after "Evidence", "What to try" */
 
 void
 drawing_definitions(struct text *x)
@@ -103,8 +103,8 @@ heading_draw(struct drawing *d)
 	d->y = 32;
 	paragraph(d, "verdict", s->verdict.text, DRAWING_MARGIN, 25, 11.6);
 	d->y += 2;
-	lines_draw(d, "Why", s->verdict.evidence);
-	lines_draw(d, "What to do", s->verdict.advice);
+	lines_draw(d, "Evidence", s->verdict.evidence);
+	lines_draw(d, "What to try", s->verdict.advice);
 	text_add(x, "<text class=\"identity\" x=\"%d\" y=\"%.1f\">",
 	    DRAWING_MARGIN, d->y + 2);
 	markup_cut(x, r->method, 16);

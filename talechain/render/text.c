@@ -22,7 +22,7 @@
 #define EVENT_INDENT 45 /* where arguments begin */
 #define PIECES_MAX 24	/* most lines; other renderings have all */
 #define PIECE_INDENT 46 /* where server and thread begin */
-#define HEADING 10	/* columns of "could do: " */
+#define HEADING 13	/* columns of "what to try: " */
 #define CAUSE_BAR 34
 #define LABEL 26 /* columns of a cause's label */
 #define STAGE_LABEL 15
@@ -89,12 +89,12 @@ render_verdict(const struct story *s, struct text *x)
 
 	text_wrap(x, v.text, 0, 0);
 	if (s->total_ns > 0) {
-		text_add(x, "%-*s", HEADING, "sure:");
+		text_add(x, "%-*s", HEADING, "confidence:");
 		text_wrap(
 		    x, story_confidence_words(v.confidence), HEADING, HEADING);
 	}
-	render_lines("why:", v.evidence, x);
-	render_lines("could do:", v.advice, x);
+	render_lines("evidence:", v.evidence, x);
+	render_lines("what to try:", v.advice, x);
 }
 
 /* The sums of all causes add up to the whole time. */

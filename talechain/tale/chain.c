@@ -438,12 +438,15 @@ tale_read(const struct tale *t)
 
 /* True if a request may end when the last byte for its client leaves: only
  * Tailor's own work follows.  Not if the server's close ends the response, and
- * Tailor still waits for that close. */
+ * Tailor still waits for that close; nor if the observer was late, as then the
+ * last byte seen need not be the last. */
 static bool
 ends_with_last_byte(const struct tale_chain *c)
 {
 	const struct chain_attempt *a;
 
+	if (!tale_whole(c->tale))
+		return false;
 	if (c->winner < 0)
 		return true;
 	a = &c->attempt[c->winner];

@@ -45,8 +45,8 @@ tale_event_server(const struct timeline_slot *slot)
 	switch (e->type) {
 	case TALECHAIN_SERVER_START:
 	case TALECHAIN_SERVER_EXIT:
-	case TALECHAIN_HAZARD_BEGIN:
-	case TALECHAIN_HAZARD_END:
+	case TALECHAIN_PAUSE_BEGIN:
+	case TALECHAIN_PAUSE_END:
 		return e->arg[0] <= INT32_MAX ? (int)e->arg[0] : -1;
 	}
 	return -1;

@@ -96,8 +96,8 @@ static const struct reason_words refusals[] = {
     {"deadline", "too little of proxy.request_timeout was left"},
     {"optout", "the client forbade that (X-Tailor-Hedge)"},
     {"private", "the connection belongs to one authenticated client"},
-    {"standby_not_ready", "no other server was ready"},
-    {"hazard_over", "the pause was over"},
+    {"backup_not_ready", "no other server was ready"},
+    {"pause_over", "the pause was over"},
     {"inflight_limit", "the other server had no free slot"},
     {"budget", "hedging.budget_ratio was used up"},
     {"storm", "the servers had been swapped too often"},
@@ -106,14 +106,6 @@ static const struct reason_words refusals[] = {
 };
 
 /* --- the server ----------------------------------------------------------- */
-
-/* The name of an attempt's server, as configured; returns out. */
-static const char *
-bare_name(const struct explainer *ex, int attempt, char out[NAME_SIZE])
-{
-	return tale_server_name(
-	    ex->t, ex->t->request.attempt[attempt].server, out, NAME_SIZE);
-}
 
 /* The latest attempt, or -1. */
 static int
@@ -191,7 +183,7 @@ say_process_end(const struct explainer *ex, int attempt, const struct phrase *l)
 	status = v->type == TALECHAIN_EXIT ? v->arg[0] : v->arg[2];
 	if (v->type == TALECHAIN_EXIT)
 		phrase_add(l, "process %" PRIu32 " of ", v->pid);
-	phrase_add(l, "server %s ", bare_name(ex, attempt, name));
+	phrase_add(l, "%s ", attempt_name(ex, attempt, name));
 	if ((status & 0x7f) != 0)
 		phrase_add(
 		    l, "was killed by %s", signal_name(status & 0x7f, number));
@@ -215,7 +207,7 @@ say_client_left(const struct explainer *ex, enum termination_place place,
 	phrase_add(l, "the client left %s into the request, ",
 	    text_ms(ms, ex->chain.finished));
 	if (attempt >= 0)
-		bare_name(ex, attempt, name);
+		attempt_name(ex, attempt, name);
 	switch (place) {
 	case TERMINATION_REQUEST:
 		phrase_add(l, "before all of it had arrived");
@@ -225,8 +217,8 @@ say_client_left(const struct explainer *ex, enum termination_place place,
 		break;
 	case TERMINATION_CONNECT:
 	case TERMINATION_HEAD:
-		phrase_add(l, "before server %s had responded",
-		    attempt >= 0 ? name : "?");
+		phrase_add(
+		    l, "before %s had responded", attempt >= 0 ? name : "?");
 		break;
 	case TERMINATION_DATA:
 	default:
@@ -270,13 +262,13 @@ say_server_end(const struct explainer *ex, enum termination_place place,
 		    place == TERMINATION_HEAD && again != NEVER &&
 		    strcmp(r->reason, "deadline") != 0;
 
-	bare_name(ex, attempt, name);
+	attempt_name(ex, attempt, name);
 	if (place == TERMINATION_DATA && strcmp(r->reason, "deadline") == 0)
 		words = "sent no more of its response for "
 			"proxy.request_timeout";
 	if (words == NULL) {
 		phrase_add(l,
-		    "the response of server %s broke the rule %s "
+		    "the response of %s broke the rule %s "
 		    "(docs/http.md)",
 		    name, text_safe(reason, sizeof(reason), r->reason));
 		return;
@@ -285,11 +277,11 @@ say_server_end(const struct explainer *ex, enum termination_place place,
 		ended = true; /* of which the time is known */
 	} else if (kept) {
 		phrase_add(l,
-		    "server %s closed the kept connection %s into the "
+		    "%s closed the kept connection %s into the "
 		    "request, and after that %s",
 		    name, text_ms(ms, again), words);
 	} else {
-		phrase_add(l, "server %s %s", name, words);
+		phrase_add(l, "%s %s", name, words);
 		if (ended)
 			phrase_add(l, " %s into the request",
 			    text_ms(ms, instant_is_set(a->complete)
@@ -380,8 +372,8 @@ say_earlier(const struct explainer *ex, const struct phrase *l)
 	const struct tale_attempt *a = &ex->t->request.attempt[0];
 	char name[NAME_SIZE];
 
-	phrase_add(l, "; server %s, which had the request first, %s",
-	    bare_name(ex, 0, name),
+	phrase_add(l, "; %s, which had the request first, %s",
+	    attempt_name(ex, 0, name),
 	    WORDS(came, a->outcome) ?: "had not responded either");
 }
 

@@ -184,7 +184,7 @@ CASES = {
                      "into the request, before it responded; server a, which "
                      "had the request first, ended the connection within its "
                      "response.", 502),
-    "alone": Case(request(closes), "SH", "closed,standby_not_ready",
+    "alone": Case(request(closes), "SH", "closed,backup_not_ready",
                   "server a closed the connection # ms into the request, "
                   "before it responded; not sent again because no other "
                   "server was ready.", 502, alone=True),
