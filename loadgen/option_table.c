@@ -290,6 +290,8 @@ static const struct option_row rows[] = {
     {"ndjson", 0, "FILE|-", "one line per request", option_text,
 	AT(output.ndjson_path), FROM(1, 0), .wants = A_FILE,
 	.commands = OF(RUN)},
+    {"all", 0, NULL, "report iterations, bounds, lag, the slowest, too",
+	option_flag, AT(output.all), .commands = OF(RUN)},
     {"percentiles", 0, "LIST", "percentiles to report [50,90,99,99.9]",
 	set_percentiles, GIVEN(percentiles_given),
 	.wants = "a list like 50,99.9 (fractions from 10 on)",

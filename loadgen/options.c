@@ -109,8 +109,8 @@ check_output(struct load_options *o)
 
 	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
 		if (path[i] != NULL && o->output.out_dir != NULL)
-			return wrong(o, "--out has --json and --ndjson in it: "
-					"give one or the others");
+			return wrong(o, "--out writes what --json and --ndjson "
+					"do: give it or them");
 		if (path[i] != NULL && strcmp(path[i], "-") == 0)
 			on_stdout++;
 	}

@@ -95,7 +95,7 @@ attach_set_kernel(struct attach *a, struct kernel *kernel)
 		a->process[i].kernel = kernel;
 }
 
-/* Update the copy that attach_stats() reads. */
+/* Update the copy that attach_stats() reads, but for what was logged. */
 static void
 attach_publish(struct attach *a)
 {
@@ -115,9 +115,6 @@ attach_publish(struct attach *a)
 		a->shown.server[i].left_out = a->process[i].left_out;
 		memcpy(a->shown.server[i].program, a->process[i].name,
 		    sizeof(a->shown.server[i].program));
-		a->shown.server[i].reported = a->process[i].pid != 0
-						  ? a->observed[i].reported
-						  : a->process[i].foreign;
 		process_describe(&a->process[i], agents,
 		    &a->shown.server[i].source, a->shown.server[i].detail);
 		probes = runtimes_detail(&a->runtimes, i);
@@ -265,6 +262,28 @@ attach_turn_rates(struct attach *a, struct instant now)
 	    epochs_reader_turn(&a->epochs, now));
 }
 
+/* Copy what is not seen of a server, once it is logged. */
+static void
+publish_observed(struct attach *a, unsigned i)
+{
+	const struct process *p = &a->process[i];
+	const struct observed *o = &a->observed[i];
+	struct profiler_miss *m = a->shown.server[i].miss;
+	unsigned misses = o->misses;
+
+	pthread_mutex_lock(&a->lock);
+	a->shown.server[i].reported = p->pid != 0 ? o->reported : p->foreign;
+	memcpy(m, o->miss, sizeof(o->miss));
+	if (p->pid == 0) {
+		misses = p->where[0] != '\0';
+		m->what = "its process";
+		snprintf(m->why, sizeof(m->why), "%s", p->where);
+		snprintf(m->fix, sizeof(m->fix), "%s", p->fix);
+	}
+	a->shown.server[i].misses = misses;
+	pthread_mutex_unlock(&a->lock);
+}
+
 static int64_t
 attach_turn_observed(struct attach *a, unsigned server, struct instant now)
 {
@@ -276,9 +295,11 @@ attach_turn_observed(struct attach *a, unsigned server, struct instant now)
 	    .collections =
 		a->shown.server[server].source > PROFILER_SOURCE_PIDFD,
 	};
-
-	return observed_turn(
+	int64_t due_ns = observed_turn(
 	    &a->observed[server], &a->process[server], &facts, now);
+
+	publish_observed(a, server);
+	return due_ns;
 }
 
 /* Do one turn, after sleeping for wait_ns at most; -1: until something happens.
