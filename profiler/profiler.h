@@ -123,7 +123,7 @@ void profiler_load_agents(struct profiler *p, bool on);
 /* profiler_code_map(p, pid, since):
  * Have a server's JVM write the map of its compiled code, /tmp/perf-PID.map in
  * its own root, if there is none that was begun at since or later.  At most one
- * in 10 s, or a hundred times as long as the last one took.
+ * in 10 s, or a thousand times as long as the last one took.
  * Returns 0: no newer map comes now; -EAGAIN: one is being written, call again
  * a little later; -EOPNOTSUPP: the JVM is older than JDK 17; or -EPERM,
  * -EACCES: it cannot be attached to, which is logged.  Any thread; one system

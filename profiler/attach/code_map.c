@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 
-#define FAILED_AGAIN_NS (60 * NS_PER_S)
+#define FAILED_AGAIN_NS (600 * NS_PER_S)
 /* A younger JVM may not handle SIGQUIT yet. */
 #define YOUNG_NS (3 * NS_PER_S)
 #define TURN_NS (2 * NS_PER_MS) /* a client may wait for the names */

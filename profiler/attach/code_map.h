@@ -2,10 +2,10 @@
  *
  * The analysis thread wants the names of Java methods in a stack; the attach
  * thread has the JVM write /tmp/perf-PID.map, as `jcmd PID Compiler.perfmap`
- * does.  HotSpot holds a lock on its code meanwhile, which delays what has just
- * been compiled.  So there is one such order at a time, and none in a JVM until
- * CODE_MAP_PERIOD_NS after the last one, or a hundred times as long as that
- * one took. */
+ * does.  Meanwhile HotSpot holds a lock on its code, which delays what has just
+ * been compiled, and a safepoint that begins waits until it has done.  So there
+ * is one such order at a time, and none in a JVM until CODE_MAP_PERIOD_NS after
+ * the last one, or CODE_MAP_SHARE times as long as that one took. */
 #pragma once
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "profiler/attach/orders.h"
 
 #define CODE_MAP_PERIOD_NS (10 * NS_PER_S)
-#define CODE_MAP_SHARE 100
+#define CODE_MAP_SHARE 1000
 #define CODE_MAPS 8 /* JVMs in such a period */
 
 /* The latest order to one JVM. */

@@ -235,6 +235,7 @@ load_want(struct load *l, const char *command, const char *a, const char *b,
 	int n = snprintf(l->request, sizeof(l->request), "1%c%s%c%s%c%s%c%s%c",
 	    0, command, 0, a, 0, b, 0, c, 0);
 
+	l->returns = l->map = false;
 	l->request_bytes =
 	    n > 0 && (size_t)n < sizeof(l->request) ? (size_t)n : 0;
 }
@@ -285,8 +286,28 @@ load_flag(struct load *l, pid_t pid, const char *flag, const char *value,
 {
 	load_want(l, value != NULL ? "setflag" : "printflag", flag,
 	    value != NULL ? value : "", "");
-	l->returns = false;
 	load_reach(l, pid, now);
+}
+
+void
+load_code_map(struct load *l, pid_t pid, struct instant now)
+{
+	load_want(l, "jcmd", "Compiler.perfmap", "", "");
+	l->map = true;
+	load_reach(l, pid, now);
+}
+
+bool
+load_flag_value(const struct load *l, uint64_t *value)
+{
+	const char *at = strchr(l->reply, '=');
+	char *end;
+
+	if (l->state != LOAD_DONE || at == NULL || at[1] < '0' || at[1] > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(at + 1, &end, 10);
+	return errno == 0 && *end == '\n';
 }
 
 /* Make a file for a user; false: failed, with errno. */
@@ -308,7 +329,7 @@ file_make(int directory, const char *name, uid_t user)
 /* Make sure that a file in the JVM's /tmp is a plain one of its user's, which
  * no other user can replace.  Returns why that fails, or NULL. */
 static const char *
-map_prepare(int tmp, const char *name, uid_t user)
+map_check(int tmp, const char *name, uid_t user)
 {
 	struct stat st;
 
@@ -326,39 +347,21 @@ map_prepare(int tmp, const char *name, uid_t user)
 		     "remove it";
 }
 
-void
-load_code_map(struct load *l, pid_t pid, struct instant now)
+/* Prepare the file of the map.  Returns as map_check. */
+static const char *
+map_prepare(pid_t pid)
 {
 	const char *why = "cannot look into its /tmp";
 	int tmp = tmp_open(pid);
 	char name[32];
 	uid_t user;
 
-	load_want(l, "jcmd", "Compiler.perfmap", "", "");
-	l->returns = false;
 	snprintf(name, sizeof(name), "perf-%d.map", (int)proc_inner_pid(pid));
 	if (tmp >= 0 && proc_uid(pid, &user) == 0)
-		why = map_prepare(tmp, name, user);
+		why = map_check(tmp, name, user);
 	if (tmp >= 0)
 		close(tmp);
-	l->pid = pid;
-	if (why != NULL)
-		load_fail(l, why, 0);
-	else
-		load_reach(l, pid, now);
-}
-
-bool
-load_flag_value(const struct load *l, uint64_t *value)
-{
-	const char *at = strchr(l->reply, '=');
-	char *end;
-
-	if (l->state != LOAD_DONE || at == NULL || at[1] < '0' || at[1] > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(at + 1, &end, 10);
-	return errno == 0 && *end == '\n';
+	return why;
 }
 
 static bool
@@ -376,6 +379,7 @@ load_connect(struct load *l)
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
 	int tmp = tmp_open(l->pid), fd, r;
+	const char *why;
 
 	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", tmp,
 	    l->socket);
@@ -394,6 +398,8 @@ load_connect(struct load *l)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
 	    peer.pid != l->pid)
 		load_fail(l, "another process has its socket", 0);
+	else if (l->map && (why = map_prepare(l->pid)) != NULL)
+		load_fail(l, why, 0);
 	else if (!load_ask(l))
 		load_fail(l, "it does not take the request", errno);
 	else

@@ -45,6 +45,7 @@ struct load {
 	char request[640];
 	size_t request_bytes;
 	bool returns; /* the reply has an agent's return code, too */
+	bool map;     /* the JVM is to write a map of its code */
 	size_t length;
 	char reply[64];
 	struct instant deadline;

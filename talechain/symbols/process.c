@@ -96,21 +96,29 @@ name_file(const struct mapping *m, struct symbol *of, size_t n)
 	}
 }
 
+/* True if a file's name, which may be followed by " (deleted)", is this. */
+static bool
+is_named(const char *base, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncmp(base, name, n) == 0 &&
+	       (base[n] == '\0' || base[n] == ' ');
+}
+
 /* The runtime that a mapped file belongs to. */
 static enum symbols_runtime
 runtime_of(const char *path)
 {
-	const char *base = strrchr(path, '/');
+	const char *base = strrchr(path, '/') + 1; /* it begins with one */
 	unsigned minor;
 
-	if (base == NULL)
-		return RUNTIME_UNKNOWN;
-	if (strcmp(base, "/libjvm.so") == 0)
+	if (is_named(base, "libjvm.so"))
 		return RUNTIME_HOTSPOT;
-	if (strcmp(base, "/node") == 0 || strncmp(base, "/libnode.so", 11) == 0)
+	if (is_named(base, "node") || strncmp(base, "libnode.so", 10) == 0)
 		return RUNTIME_V8;
-	if ((sscanf(base, "/libpython3.%u", &minor) == 1 ||
-		sscanf(base, "/python3.%u", &minor) == 1) &&
+	if ((sscanf(base, "libpython3.%u", &minor) == 1 ||
+		sscanf(base, "python3.%u", &minor) == 1) &&
 	    minor >= PYTHON_PERF)
 		return RUNTIME_CPYTHON;
 	return RUNTIME_UNKNOWN;

@@ -5,6 +5,7 @@
 #include "tests/unit/unit.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -201,6 +203,113 @@ TEST(test_foreign_map)
 	unlink(path);
 	symbols_free(&s);
 	munmap(at, 4096);
+}
+
+/* Pretend to be a JVM: map a file of that name; *code receives a page of
+ * generated code. */
+static void
+become_jvm(uint64_t *code)
+{
+	char path[64];
+	void *at;
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/tailor-jvm-%d", getpid());
+	assert_int_equal(mkdir(path, 0700), 0);
+	strcat(path, "/libjvm.so");
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_true(
+	    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) != MAP_FAILED);
+	close(fd);
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	assert_int_equal(rmdir(path), 0);
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(at != MAP_FAILED);
+	*code = (uint64_t)(uintptr_t)at;
+}
+
+static int asked_result;
+static unsigned asked;
+
+static int
+ask(void *user, pid_t pid, struct instant since)
+{
+	assert_ptr_equal(user, &asked);
+	assert_int_equal(pid, getpid());
+	assert_true(instant_is_set(since));
+	asked++;
+	return asked_result;
+}
+
+/* Goal: a JVM is told to write a map if a method has no sure name, is waited
+ * for, and the command is shown if there is none. */
+TEST(test_java_without_map)
+{
+	const struct symbols_maps maps = {ask, &asked};
+	char hint[64];
+	struct symbols *s;
+	struct tale t;
+	uint64_t code;
+
+	become_jvm(&code);
+	assert_int_equal(symbols_new(&s, -1, &maps), 0);
+	tale_init(
+	    &t, TALECHAIN_STACK_RAN, address_of((void (*)(void))abort), 0);
+	assert_int_equal(symbols_wait(s, &t), 0);
+	assert_int_equal(asked, 0);
+	free(t.entry);
+	tale_init(&t, TALECHAIN_STACK_RAN, code, 0);
+	asked_result = -EAGAIN;
+	assert_true(symbols_wait(s, &t) > 0 && symbols_wait(s, &t) > 0);
+	asked_result = -EACCES;
+	assert_int_equal(symbols_wait(s, &t), 0);
+	free(t.entry);
+	snprintf(hint, sizeof(hint), "? (jcmd %d Compiler.perfmap)", getpid());
+	check(s, TALECHAIN_STACK_RAN, code, hint);
+	asked_result = -EOPNOTSUPP;
+	check(s, TALECHAIN_STACK_RAN, code,
+	    "? (Java: JDK 17 and later can name it)");
+	symbols_free(&s);
+}
+
+/* Goal: beyond a compiled Java method no frame is shown, as its frame pointer
+ * is none; the interpreter has one. */
+TEST(test_java_callers)
+{
+	const uint64_t hidden = 1;
+	char path[64], lines[] = "%lx 1000 int A.b()\n%lx 40 Interpreter\n";
+	struct symbols *s;
+	struct tale t;
+	uint64_t code;
+
+	become_jvm(&code);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map_write(path, lines, code);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
+	tale_init(&t, TALECHAIN_STACK_WAITED, code + 0x10, code + 0x800);
+	t.entry[0].slot.event.arg[3] = code + 0x900;
+	t.entry = realloc(t.entry, 3 * sizeof(t.entry[0]));
+	assert_non_null(t.entry);
+	t.entry[1] = t.entry[2] = t.entry[0];
+	t.entry[1].slot.event.arg[0] |= UINT64_C(3) << 54;
+	t.entries = t.capacity = 3;
+	/* The same thread's next stack begins with the method. */
+	t.entry[2].slot.event.arg[1] = code + 0x800;
+	symbols_name(s, &t, false);
+	assert_int_equal(t.entry[0].slot.event.arg[2], code + 0x800);
+	assert_int_equal(t.entry[0].slot.event.arg[3], hidden);
+	for (unsigned i = 1; i < 4; i++)
+		assert_int_equal(t.entry[1].slot.event.arg[i], 0);
+	assert_int_equal(t.entry[2].slot.event.arg[1], code + 0x800);
+	assert_int_equal(t.entry[2].slot.event.arg[2], hidden);
+	assert_int_equal(t.entry[2].slot.event.arg[3], 0);
+	free(t.entry);
+	symbols_free(&s);
+	unlink(path);
 }
 
 /* The kernel's names as it shows them; to others it shows addresses of 0. */
