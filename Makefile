@@ -125,7 +125,7 @@ NEEDS_tailorctl := profiler http blame talechain/timeline talechain/events \
 		   base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
-LIBS_talechain/symbols := -lelf
+LIBS_talechain/symbols := -lelf -l:libstdc++.so.6
 LIBS_talechain/store := -lsqlite3
 LIBS_profiler/counters := -lpfm
 LIBS_profiler/kernel := -lbpf
@@ -340,7 +340,7 @@ lint:	## format, static analysis, dependency rule, docstrings
 # --- documentation, installation --------------------------------------------------
 MANUALS := $(patsubst docs/%.scd,$(BUILD)/man/%,$(wildcard docs/*.scd)) \
 	   $(BUILD)/man/tailor.conf.5
-.PHONY: docs install clean help
+.PHONY: docs install uninstall clean help
 docs: $(MANUALS)	## manual pages, into $(BUILD)/man
 $(BUILD)/man/%: docs/%.scd
 	@mkdir -p $(@D)
@@ -382,12 +382,16 @@ $(HELPED:%=$(BUILD)/man/%): $(BUILD)/man/%: docs/%.scd tools/help-options \
 # And the table of events in the tool that reads them.
 $(BUILD)/man/tailor-ring.7: docs/tailor-ring.7.scd $(BUILD)/tailorctl
 	@mkdir -p $(@D)
-	$(call say,MAN){ cat $<; echo '```'; $(BUILD)/tailorctl events; \
+	$(call say,MAN){ cat $<; echo '```'; $(BUILD)/tailorctl log --list; \
 	    echo '```'; } | SOURCE_DATE_EPOCH=0 scdoc >$@
 
 install: all docs	## install under $(DESTDIR)$(PREFIX)
 	DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' BUILD='$(BUILD)' \
 	    tools/install-files
+
+uninstall:	## remove what install has put there; a changed configuration stays
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' BUILD='$(BUILD)' \
+	    tools/install-files remove
 
 clean:	## remove everything that was built
 	rm -rf build build-* compile_commands.json

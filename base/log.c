@@ -44,12 +44,14 @@ static struct {
 	uint64_t head; /* next to write out */
 	uint64_t tail; /* next to fill */
 	uint64_t dropped_pending;
+	struct log_line error; /* the latest; its length is 0: none */
+	bool error_is_last;
 	struct slot ring[LINES];
 	/* Set before the writer starts, read only after. */
-	enum log_line_style style;
 	int close_fd; /* readable once closing: wakes a writer in poll() */
 	pthread_t writer;
 	/* Any thread; relaxed, as they are independent. */
+	_Atomic enum log_line_style style;
 	_Atomic unsigned level;
 	_Atomic uint64_t dropped;
 } log_state = {
@@ -108,10 +110,11 @@ write_all(const char *s, size_t n, int close_fd)
 
 /* Returns false if the line was lost. */
 static bool
-write_line(const struct log_line *line, enum log_line_style style, int close_fd)
+write_line(const struct log_line *line, int close_fd)
 {
 	char out[LOG_LINE_RENDERED_MAX];
-	size_t n = log_line_render(line, style, out);
+	size_t n = log_line_render(line,
+	    atomic_load_explicit(&log_state.style, memory_order_relaxed), out);
 
 	return n > 0 && write_all(out, n, close_fd);
 }
@@ -134,7 +137,7 @@ write_loss(uint64_t lines)
 
 	make_line(&line, "log_lines_dropped", "lines=%llu",
 	    (unsigned long long)lines);
-	return write_line(&line, log_state.style, log_state.close_fd);
+	return write_line(&line, log_state.close_fd);
 }
 
 /* --- the writer thread ------------------------------------------------ */
@@ -177,8 +180,7 @@ writer_run(void *unused)
 		if (slot.line.length == 0)
 			continue;
 		if (alive)
-			alive = write_line(
-			    &slot.line, log_state.style, log_state.close_fd);
+			alive = write_line(&slot.line, log_state.close_fd);
 		if (!alive)
 			atomic_fetch_add_explicit(
 			    &log_state.dropped, 1, memory_order_relaxed);
@@ -199,6 +201,9 @@ slot_put(const struct log_line *line)
 
 	pthread_mutex_lock(&log_state.lock);
 	running = log_state.running;
+	log_state.error_is_last = line->level == LOG_LEVEL_ERROR;
+	if (log_state.error_is_last)
+		log_state.error = *line;
 	if (running && log_state.tail - log_state.head < LINES) {
 		slot = &log_state.ring[log_state.tail++ % LINES];
 		slot->dropped_before = log_state.dropped_pending;
@@ -252,14 +257,14 @@ writer_start(void)
 void
 log_prepare(enum log_level level, enum log_format format)
 {
-	assert(!log_state.running);
-	log_level_set(level);
+	enum log_line_style style = LOG_LINE_TEXT;
+
 	if (format == LOG_FORMAT_JSON)
-		log_state.style = LOG_LINE_JSON;
+		style = LOG_LINE_JSON;
 	else if (stderr_is_journal())
-		log_state.style = LOG_LINE_JOURNAL;
-	else
-		log_state.style = LOG_LINE_TEXT;
+		style = LOG_LINE_JOURNAL;
+	log_level_set(level);
+	atomic_store_explicit(&log_state.style, style, memory_order_relaxed);
 }
 
 int
@@ -327,8 +332,22 @@ log_event(enum log_level level, const char *event, const char *format, ...)
 	log_line_format(&line, event, format, arguments);
 	va_end(arguments);
 	if (!slot_put(&line))
-		write_line(&line, log_state.style, -1);
+		write_line(&line, -1);
 	errno = error;
+}
+
+void
+log_repeat_error(void)
+{
+	struct log_line line;
+
+	pthread_mutex_lock(&log_state.lock);
+	line = log_state.error;
+	if (log_state.error_is_last)
+		line.length = 0;
+	pthread_mutex_unlock(&log_state.lock);
+	if (line.length > 0 && !slot_put(&line))
+		write_line(&line, -1);
 }
 
 uint64_t

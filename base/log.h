@@ -28,10 +28,10 @@ enum log_format {
 	LOG_FORMAT_JSON, /* one object per line, the same keys */
 };
 
-/* Lines above level are discarded at the call.  When stderr is the stream that
- * JOURNAL_STREAM in the environment names, text lines carry the journal's "<N>"
- * priority prefix instead of time and level.  Main thread, before log_open().
- */
+/* Set level and format; lines above level are discarded at the call.  When
+ * stderr is the stream that JOURNAL_STREAM in the environment names, text lines
+ * carry the journal's "<N>" priority prefix instead of time and level.  Lines
+ * that wait in the ring get the new format, too.  Main thread, at any time. */
 void log_prepare(enum log_level level, enum log_format format);
 
 /* Start the writer thread, which keeps the rights that the process has now.
@@ -60,6 +60,10 @@ void log_level_set(enum log_level level);
  * thread but the observer's; never blocks on output while the writer runs. */
 void log_event(enum log_level level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Make the latest error the last line: log it again if lines came after it.
+ * Main thread, when no other thread logs any more. */
+void log_repeat_error(void);
 
 /* Lines lost since the start: ring full, or stderr failed.  Any thread. */
 uint64_t log_dropped(void);

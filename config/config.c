@@ -79,7 +79,7 @@ report_syntax(struct config_errors *errors, const char *name, const char *text,
 	struct source_position at =
 	    source_position(text, length, error->offset);
 
-	errors_add(
+	config_errors_add(
 	    errors, "%s:%u:%u: %s", name, at.line, at.column, error->what);
 }
 
@@ -111,7 +111,7 @@ config_parse(struct config **out, const char *text, size_t length,
 fail:
 	config_free(&c);
 	if (err == -ENOMEM)
-		errors_add(errors, "%s: out of memory", name);
+		config_errors_add(errors, "%s: out of memory", name);
 	return err;
 }
 
@@ -164,11 +164,11 @@ config_load(struct config **out, const char *path, bool may_wait,
 	if (err == 0)
 		err = config_parse(out, text, length, path, errors);
 	else if (err == -ESPIPE)
-		errors_add(errors,
+		config_errors_add(errors,
 		    "%s: not a plain file: a running tailor cannot reload it",
 		    path);
 	else
-		errors_add(errors,
+		config_errors_add(errors,
 		    "%s: cannot be read: %s; name another file with -c", path,
 		    strerror(-err));
 	free(text);
@@ -196,7 +196,7 @@ config_set(struct config *c, const char *path, const char *text,
 	}
 	err = judge_text(c, key, index, text, errors);
 	if (err == -ENOMEM)
-		errors_add(errors, "%s: out of memory", key->path);
+		config_errors_add(errors, "%s: out of memory", key->path);
 	if (err == 0 && key_of_server(key) && c->servers <= index)
 		c->servers = index + 1;
 	return err;
@@ -211,7 +211,7 @@ errors_full(const struct config_errors *errors)
 }
 
 void
-errors_add(struct config_errors *errors, const char *format, ...)
+config_errors_add(struct config_errors *errors, const char *format, ...)
 {
 	va_list arguments;
 	char **text, *line;

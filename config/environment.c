@@ -53,12 +53,22 @@ config_set_environment(struct config *c, struct config_errors *errors)
 			one = config_set(c, path, text, errors);
 			if (one == 0)
 				continue;
-			errors_add(errors, "%s: set by %s in the environment",
-			    path, variable);
+			config_errors_add(errors,
+			    "%s: set by %s in the environment", path, variable);
 			err = one;
 		}
 	}
 	return err;
+}
+
+/* True for "TAILOR_HEDGING_MODE" and "MODE". */
+static bool
+ends_in(const char *variable, const char *name)
+{
+	size_t n = strlen(variable), m = strlen(name);
+
+	return m < n && variable[n - m - 1] == '_' &&
+	       strcmp(variable + n - m, name) == 0;
 }
 
 /* Find the variable of a key that is nearest to a name; *distance is 0 if they
@@ -80,6 +90,8 @@ variable_nearest(
 			variable_of(path, variable, sizeof(variable));
 			d = nearest_distance(
 			    name, variable + sizeof(PREFIX) - 1);
+			if (d > 0 && ends_in(variable, name))
+				d = 1;
 			if (d >= *distance)
 				continue;
 			*distance = d;
@@ -101,7 +113,7 @@ config_doubt_environment(struct config_errors *doubts)
 		variable_nearest(name + sizeof(PREFIX) - 1, best, &distance);
 		if (distance > 0 &&
 		    nearest_is_slip(distance, name + sizeof(PREFIX) - 1))
-			errors_add(doubts,
+			config_errors_add(doubts,
 			    "%s in the environment is not a key and is "
 			    "ignored; "
 			    "did you mean %s?",

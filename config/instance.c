@@ -98,7 +98,7 @@ fill_in(struct config *c, const struct config_key *key,
 	n = snprintf(filled, sizeof(filled), "%.*s%s%s", (int)(open - text),
 	    text, place, strchr(open, '}') + 1);
 	if (n < 0 || (size_t)n >= sizeof(filled)) {
-		errors_add(errors, "%s: longer than %d bytes", key->path,
+		config_errors_add(errors, "%s: longer than %d bytes", key->path,
 		    PATH_BYTES - 1);
 		return -EINVAL;
 	}

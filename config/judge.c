@@ -154,7 +154,7 @@ report_value(struct judge *j, const struct config_key *key, const char *path,
 	show_value(at, shown, sizeof(shown));
 	where_is(j, at, false, where);
 	if (refusal->why != NULL) {
-		errors_add(j->errors, "%s%s: %s: %s", where, path, shown,
+		config_errors_add(j->errors, "%s%s: %s: %s", where, path, shown,
 		    refusal->why);
 		return;
 	}
@@ -163,8 +163,8 @@ report_value(struct judge *j, const struct config_key *key, const char *path,
 	if (key->choices != NULL && cJSON_IsString(at) &&
 	    strchr(at->valuestring, ':') == NULL)
 		nearest = suggest_choice(key->choices, at->valuestring);
-	errors_add(j->errors, "%s%s: %s is not %s%s%s%s", where, path, shown,
-	    expected, nearest != NULL ? "; did you mean \"" : "",
+	config_errors_add(j->errors, "%s%s: %s is not %s%s%s%s", where, path,
+	    shown, expected, nearest != NULL ? "; did you mean \"" : "",
 	    nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
 }
 
@@ -177,8 +177,8 @@ static void __attribute__((format(printf, 4, 5))) report(struct judge *j,
 	va_start(arguments, format);
 	vsnprintf(sentence, sizeof(sentence), format, arguments);
 	va_end(arguments);
-	errors_add(j->errors, "%s%s%s%s", where_is(j, node, true, where), path,
-	    *path != '\0' ? ": " : "", sentence);
+	config_errors_add(j->errors, "%s%s%s%s", where_is(j, node, true, where),
+	    path, *path != '\0' ? ": " : "", sentence);
 	j->err = -EINVAL;
 }
 
@@ -190,14 +190,14 @@ judge_unknown(struct config_errors *errors, const char *where, const char *path)
 
 	key_split(path, nearest, &index);
 	if (index >= CONFIG_SERVERS)
-		errors_add(errors,
+		config_errors_add(errors,
 		    "%s%s: at most %d servers: servers[0] and servers[1]",
 		    where, path, CONFIG_SERVERS);
 	else if (suggest_key(path, nearest))
-		errors_add(errors, "%s%s: unknown key; did you mean %s?", where,
-		    path, nearest);
+		config_errors_add(errors, "%s%s: unknown key; did you mean %s?",
+		    where, path, nearest);
 	else
-		errors_add(errors, "%s%s: unknown key", where, path);
+		config_errors_add(errors, "%s%s: unknown key", where, path);
 }
 
 /* --- values ----------------------------------------------------------- */

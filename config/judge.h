@@ -23,11 +23,7 @@ void judge_unknown(
 /* Most errors; after these a last one says that more follow. */
 #define ERRORS_MAX 100
 
-/* Append one sentence; it is dropped without memory or over the limit. */
-void errors_add(struct config_errors *errors, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* True once more than ERRORS_MAX errors were added: errors_add drops the
+/* True once more than ERRORS_MAX errors were added: config_errors_add drops the
  * rest. */
 bool errors_full(const struct config_errors *errors);
 

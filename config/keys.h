@@ -128,10 +128,11 @@ struct config;
 /* Find the place that a name in braces stands for (places.c), for the user that
  * a tailor with this configuration runs as.  False: there is no such place.
  *   {instance}  its name
- *   {run}       the first of $RUNTIME_DIRECTORY, /run/tailor (root),
+ *   {run}       the first of $RUNTIME_DIRECTORY, /run/tailor (root; -root if
+ *               /run/tailor is another user's),
  *               $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>, {state} if
  *               /tmp/tailor-<uid> is another user's
- *   {state}     the first of $STATE_DIRECTORY, /var/lib/tailor (root),
+ *   {state}     the first of $STATE_DIRECTORY, /var/lib/tailor (root, too),
  *               $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
  *   {user}      "" for root, "-<uid>" for others
  * As root with process.user NAME: the directory NAME in $RUNTIME_DIRECTORY and

@@ -3,8 +3,8 @@
  *
  * Directories in /run and /var/lib are named after process.user, as those of
  * tailor@USER.service are.  A reload, after root has become that user, must
- * find the same places: so root_at_start() and tmp_is_foreign() keep their
- * first results. */
+ * find the same places: so root_at_start() and is_foreign() keep their first
+ * results. */
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,14 +37,28 @@ user_of(const struct config *c, char out[64])
 	return out;
 }
 
+/* True if another user made the directory first; known keeps the result. */
+static bool
+is_foreign(const char *path, int *known)
+{
+	struct stat st;
+
+	if (*known < 0)
+		*known = lstat(path, &st) == 0 && st.st_uid != geteuid();
+	return *known != 0;
+}
+
 /* Make a user's directory: below the service manager's, or else beside the
- * system's. */
+ * system's; that of root is beside it, too, if a unit's user has the system's.
+ */
 static void
 root_directory(const char *service, const char *system, const char *user,
-    char *out, size_t size)
+    int *known, char *out, size_t size)
 {
 	const char *mark = service != NULL ? "/" : "-";
 
+	if (service == NULL && *user == '\0' && is_foreign(system, known))
+		user = "root";
 	snprintf(out, size, "%.*s%s%s",
 	    service != NULL ? (int)strcspn(service, ":") : 90,
 	    service != NULL ? service : system, *user != '\0' ? mark : "",
@@ -70,27 +84,17 @@ state_directory(const char *user, char *out, size_t size)
 	const char *service = service_directory("STATE_DIRECTORY", size);
 	const char *session = getenv("XDG_STATE_HOME");
 	const char *home = getenv("HOME");
+	static int foreign = -1;
 
 	if (service != NULL || root_at_start())
-		root_directory(service, "/var/lib/tailor", user, out, size);
+		root_directory(
+		    service, "/var/lib/tailor", user, &foreign, out, size);
 	else if (session != NULL && session[0] == '/')
 		snprintf(out, size, "%s/tailor", session);
 	else if (home != NULL && home[0] == '/')
 		snprintf(out, size, "%s/.local/state/tailor", home);
 	else
 		snprintf(out, size, "/tmp/tailor-%u", (unsigned)geteuid());
-}
-
-/* True if another user made the directory first. */
-static bool
-tmp_is_foreign(const char *path)
-{
-	static int foreign = -1;
-	struct stat st;
-
-	if (foreign < 0)
-		foreign = lstat(path, &st) == 0 && st.st_uid != geteuid();
-	return foreign != 0;
 }
 
 /* {run}: a directory of sockets. */
@@ -100,9 +104,11 @@ run_directory(const char *user, char *out, size_t size)
 	const char *service =
 	    service_directory("RUNTIME_DIRECTORY", DIRECTORY_MAX);
 	const char *session = getenv("XDG_RUNTIME_DIR");
+	static int foreign = -1;
 
 	if (service != NULL || root_at_start()) {
-		root_directory(service, "/run/tailor", user, out, size);
+		root_directory(
+		    service, "/run/tailor", user, &foreign, out, size);
 		return;
 	}
 	if (session != NULL && session[0] == '/' &&
@@ -111,7 +117,7 @@ run_directory(const char *user, char *out, size_t size)
 		return;
 	}
 	snprintf(out, size, "/tmp/tailor-%u", (unsigned)geteuid());
-	if (tmp_is_foreign(out))
+	if (is_foreign(out, &foreign))
 		state_directory(user, out, size);
 }
 

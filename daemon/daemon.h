@@ -15,6 +15,7 @@
 /* How to read the configuration: read returns 0 with *out, or -errno with
  * errors. */
 struct config_source {
+	const char *file; /* borrowed; NULL: none */
 	int (*read)(
 	    void *user, struct config **out, struct config_errors *errors);
 	void *user; /* borrowed */
@@ -62,7 +63,9 @@ void daemon_stop_tick(struct daemon *d, struct instant now);
  * before anything changes; if a key is wrong, or needs a restart, the present
  * configuration stays in force.  A request keeps the configuration that it
  * began under, so there may be several generations for a while.  The result is
- * logged and counted; out may be NULL.  Returns 0, -EBUSY when stopping, or
+ * logged and counted; out may be NULL.  With out->asked nothing is changed,
+ * logged or counted: out has what a reload would change, or why it would fail,
+ * as far as the configuration shows it.  Returns 0, -EBUSY when stopping, or
  * -EINVAL.  About 1 ms. */
 int daemon_reload(struct daemon *d, const char *why, struct reload_result *out);
 
@@ -92,7 +95,7 @@ int limits_check(const struct proxy *p);
 void servers_observed(const struct config *c, const struct config_server *s,
     struct profiler_server *out);
 
-/* Begin to look for all servers, or launch them.  0 or -ECHILD (logged). */
+/* Begin to look for all servers, or launch them.  0 or -ECANCELED (logged). */
 int servers_start(struct proxy *p);
 
 /* Change to the servers of p->config, and put its limits in force.  A server

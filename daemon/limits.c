@@ -274,7 +274,8 @@ limits_apply(struct proxy *p)
 	/* If memory runs out, there is only no estimate. */
 	if (p->config->hedging.mode == CONFIG_MODE_WATCH && p->gain == NULL)
 		p->gain = calloc(1, sizeof(*p->gain));
-	log_level_set((enum log_level)p->config->log.level);
+	log_prepare((enum log_level)p->config->log.level,
+	    (enum log_format)p->config->log.format);
 	if (p->analysis != NULL) {
 		analysis_budget(p->analysis, p->config->analysis.cpu);
 		analysis_classes(p->analysis);

@@ -16,7 +16,9 @@
 #include "base/log.h"
 #include "base/topology.h"
 #include "config/config.h"
+#include "daemon/beside.h"
 #include "daemon/daemon.h"
+#include "daemon/inspect.h"
 #include "daemon/notify.h"
 #include "daemon/placement.h"
 #include "daemon/privileges.h"
@@ -38,6 +40,18 @@
 
 #define PROXY_CHANNEL_LOG2 14 /* 16384 events: 1 s at 4000 requests/s */
 
+/* Print and release errors; returns how many. */
+static unsigned
+print_errors(struct config_errors *errors)
+{
+	unsigned n = errors->count;
+
+	for (unsigned i = 0; i < n; i++)
+		fprintf(stderr, "tailor: %s\n", errors->text[i]);
+	config_errors_fini(errors);
+	return n;
+}
+
 /* Read the configuration; NULL after printing all errors. */
 static struct config *
 config_first(const struct settings *s)
@@ -46,9 +60,7 @@ config_first(const struct settings *s)
 	struct config *c = NULL;
 
 	settings_read(s, &c, &errors);
-	for (unsigned i = 0; i < errors.count; i++)
-		fprintf(stderr, "tailor: %s\n", errors.text[i]);
-	config_errors_fini(&errors);
+	print_errors(&errors);
 	if (c == NULL && s->file == NULL && s->sets == 0)
 		fprintf(stderr, "For example: tailor --listen :8080 --active "
 				"127.0.0.1:9001\n");
@@ -84,32 +96,35 @@ config_print(const struct config *c)
 }
 
 /* For -t: print that the configuration is good, and its main values.  Also
- * reads the files that need no start, as the user who reads them at a reload,
- * so that -t finds their errors. */
+ * checks what it names on this machine, as the user who does so at a reload. */
 static int
 config_say(const struct config *c, const char *file)
 {
+	struct config_errors errors = {0};
 	struct token token;
 	char why[TOKEN_WHY];
 
 	log_level_set(LOG_LEVEL_ERROR);
-	if (geteuid() == 0) {
+	inspect_user(c, &errors);
+	if (errors.count == 0 && geteuid() == 0) {
 		bool failed =
 		    privileges_find(c) < 0 || privileges_become(NULL, file) < 0;
 
 		if (privileges_drop() < 0 || failed)
 			return 1;
 	}
-	if (token_read(c->talechain.token_file, &token, why) < 0) {
-		fprintf(stderr, "tailor: talechain.token_file: %s\n", why);
+	if (token_read(c->talechain.token_file, &token, why) < 0)
+		config_errors_add(&errors, "talechain.token_file: %s", why);
+	inspect_machine(c, &errors);
+	if (print_errors(&errors) > 0)
 		return 1;
-	}
 	printf("configuration %s is ok: %u server%s, listens on",
 	    file != NULL ? file : "(no file)", c->servers,
 	    c->servers == 1 ? "" : "s");
 	for (unsigned i = 0; i < c->listeners; i++)
 		printf("%s %s", i > 0 ? "," : "", c->listen[i].text);
 	putchar('\n');
+	beside_report(c, file);
 	return fflush(stdout) == 0 ? 0 : 1;
 }
 
@@ -131,7 +146,7 @@ open_timeline(struct proxy *p, const struct config *c)
 		    "this name runs already: stop it, or start this one with "
 		    "another name (instance=NAME) or another listener\"",
 		    c->instance, (long)timeline_owner(path), path);
-		return err;
+		return -ECANCELED; /* logged */
 	}
 	if (err < 0 && *p->stream_path != '\0') {
 		log_event(LOG_LEVEL_WARNING, "stream_private",
@@ -243,6 +258,12 @@ config_again(void *user, struct config **out, struct config_errors *errors)
 }
 
 static int
+code_map(void *user, pid_t pid, struct instant since)
+{
+	return profiler_code_map(user, pid, since);
+}
+
+static int
 open_analysis(struct proxy *p, const struct config *c, int kallsyms)
 {
 	struct analysis_options o = {
@@ -252,6 +273,7 @@ open_analysis(struct proxy *p, const struct config *c, int kallsyms)
 	    .store_bytes = c->slow.store_bytes,
 	    .settle_ns = settle_ns(c),
 	    .kallsyms = kallsyms,
+	    .maps = {c->profiler.stacks ? code_map : NULL, p->profiler},
 	    .cpu = c->analysis.cpu,
 	    .accounts = ACCOUNTS_KEPT,
 	    .counted = &p->counted,
@@ -301,7 +323,8 @@ serve(struct config *c, struct settings *settings)
 	}
 	p = &d->proxy;
 	p->config = c;
-	d->source = (struct config_source){config_again, settings};
+	d->source =
+	    (struct config_source){settings->file, config_again, settings};
 	privileges_core_off(c);
 	placement_plan(p);
 	counted_init(&p->counted);
@@ -325,6 +348,8 @@ serve(struct config *c, struct settings *settings)
 		err = open_analysis(p, c, kallsyms);
 	if (err == 0)
 		err = profiler_start(p->profiler, p->timeline);
+	if (err == -EADDRINUSE) /* of its sockets, logged */
+		err = -ECANCELED;
 	free(link);
 	if (err == 0)
 		err = daemon_init(d);
@@ -377,6 +402,8 @@ main(int argc, char **argv)
 	    (enum log_format)config->log.format);
 	doubt_environment(true);
 	err = serve(config, &settings);
+	if (err < 0) /* threads that were ending may have logged since */
+		log_repeat_error();
 	log_close();
 	notify_fini();
 	free(settings.instance);

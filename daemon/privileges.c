@@ -48,7 +48,7 @@ complain(const char *what, const char *name, int err)
 	    "what=\"%s\" name=\"%s\" error=\"%s\" advice=\"start as root, or "
 	    "as the user of process.user, or remove that key\"",
 	    what, name, strerror(-err));
-	return err;
+	return -ECANCELED; /* logged */
 }
 
 static int

@@ -6,7 +6,7 @@
 struct config;
 
 /* Find the user of process.user.  If none is configured, or we are that user
- * already, the next two functions do nothing.  0, or a negative errno after one
+ * already, the next two functions do nothing.  0, or -ECANCELED after one
  * message that says what to do; the process must then end. */
 int privileges_find(const struct config *c);
 

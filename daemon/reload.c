@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/inspect.h"
 #include "daemon/notify.h"
 #include "proxy/access_log/access_log.h"
 #include "proxy/client/listeners.h"
@@ -28,7 +29,9 @@ static void
 complain(struct reload_result *out, const char *line, const char *more)
 {
 	out->errors++;
-	log_event(LOG_LEVEL_ERROR, "reload_error", "why=\"%s%s\"", line, more);
+	if (!out->asked)
+		log_event(LOG_LEVEL_ERROR, "reload_error", "why=\"%s%s\"", line,
+		    more);
 	add_line(out->complaints, line, more);
 }
 
@@ -66,6 +69,8 @@ candidate_read(struct daemon *d, struct reload_result *out)
 	struct config *next = NULL;
 	int err = d->source.read(d->source.user, &next, &errors);
 
+	if (err == 0)
+		err = inspect_machine(next, &errors);
 	for (unsigned i = 0; i < errors.count; i++)
 		complain(out, errors.text[i], "");
 	config_errors_fini(&errors);
@@ -93,6 +98,31 @@ access_log_move(struct proxy *p, int fd)
 		    "error=\"%s\" advice=\"send SIGUSR1\"", strerror(-err));
 }
 
+/* Find the listener that next wants for metrics: the present one, a new one,
+ * or none.  0 or -errno. */
+static int
+collectors_find(struct daemon *d, const struct config *next, struct admin **out)
+{
+	const struct config_address *now = &d->proxy.config->metrics.listen;
+	const struct config_address *then = &next->metrics.listen;
+
+	*out = d->collectors;
+	if (config_address_equal(now, then) ||
+	    (now->length == 0 && then->length == 0))
+		return 0;
+	return admin_new_metrics(out, &d->proxy, next);
+}
+
+static void
+collectors_change(struct daemon *d, struct admin *to)
+{
+	if (to != d->collectors)
+		admin_free(&d->collectors);
+	d->collectors = to;
+	if (to != NULL)
+		admin_allow(to, d->proxy.config);
+}
+
 /* Change to next, and take ownership of it in any case. */
 static int
 change_to(struct daemon *d, struct config *next, struct reload_result *out)
@@ -102,6 +132,7 @@ change_to(struct daemon *d, struct config *next, struct reload_result *out)
 	bool same_log =
 	    strcmp(p->config->access_log.path, next->access_log.path) == 0;
 	struct token token;
+	struct admin *collectors = d->collectors;
 	char why[TOKEN_WHY];
 	const char *failed;
 	int log_fd = -1, err;
@@ -114,27 +145,36 @@ change_to(struct daemon *d, struct config *next, struct reload_result *out)
 		unusable(out, "access_log.path", next->access_log.path, err);
 		goto fail;
 	}
+	err = collectors_find(d, next, &collectors);
+	if (err < 0) {
+		unusable(out, "metrics.listen", next->metrics.listen.text, err);
+		goto fail_log;
+	}
 	err = listeners_change(&p->clients, next, &failed);
 	if (err < 0) {
 		unusable(out, "listen", failed, err);
-		goto fail_log;
+		goto fail_metrics;
 	}
 	if (generation_add(&p->generations, next) < 0) {
 		/* The new listeners stay, which is harmless; the next reload
 		 * changes them again. */
 		complain(out, strerror(ENOMEM), "");
 		next = NULL;
-		goto fail_log;
+		goto fail_metrics;
 	}
 	d->tales.token = token;
 	p->config = p->clients.config = p->upstream.config = next;
 	servers_change(p);
+	collectors_change(d, collectors);
 	replay_table_review(&p->upstream.replay, next);
 	generation_drop(&p->generations, before);
 	if (!same_log)
 		access_log_move(p, log_fd);
 	return 0;
 
+fail_metrics:
+	if (collectors != d->collectors)
+		admin_free(&collectors);
 fail_log:
 	if (log_fd >= 0)
 		close(log_fd);
@@ -162,13 +202,20 @@ int
 daemon_reload(struct daemon *d, const char *why, struct reload_result *out)
 {
 	struct proxy *p = &d->proxy;
-	struct reload_result result = {0};
+	struct reload_result result = {
+	    .asked = out != NULL && out->asked, .file = d->source.file};
 	struct config *next;
 	int err = -EINVAL;
 
 	if (d->stage != DAEMON_RUNS || d->source.read == NULL) {
 		complain(&result, "tailor is stopping", "");
 		err = -EBUSY;
+		goto done;
+	}
+	if (result.asked) {
+		next = candidate_read(d, &result);
+		err = next != NULL ? 0 : -EINVAL;
+		config_free(&next);
 		goto done;
 	}
 	notify_reloading();

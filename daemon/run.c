@@ -172,7 +172,7 @@ on_head(struct client *c, const struct http_head *head,
 
 static const struct client_events client_events = {
     .begin = on_head,
-    .refused = access_log_refusal,
+    .refused = request_refused,
     .left = request_client_left,
 };
 
@@ -213,7 +213,8 @@ access_log_start(struct proxy *p)
 {
 	int fd, err = access_log_prepare(p->config, &fd);
 
-	return err < 0 ? err : access_log_switch(&p->access_log, fd);
+	return err < 0 ? -ECANCELED /* logged */
+		       : access_log_switch(&p->access_log, fd);
 }
 
 /* Callback for POST /reload. */
@@ -223,8 +224,9 @@ reload(void *user, struct reload_result *out)
 	return daemon_reload(user, "admin", out);
 }
 
-int
-daemon_run(struct daemon *d)
+/* Open all listeners.  0, -ENOMEM or -ECANCELED (logged). */
+static int
+listeners_start(struct daemon *d)
 {
 	struct proxy *p = &d->proxy;
 	const char *failed;
@@ -233,7 +235,16 @@ daemon_run(struct daemon *d)
 	if (err == 0)
 		err = admin_new(&d->admin, p, reload, d);
 	if (err == 0)
-		err = admin_new_metrics(&d->collectors, p);
+		err = admin_new_metrics(&d->collectors, p, p->config);
+	return err == 0 || err == -ENOMEM ? err : -ECANCELED;
+}
+
+int
+daemon_run(struct daemon *d)
+{
+	struct proxy *p = &d->proxy;
+	int err = listeners_start(d);
+
 	if (err == 0)
 		err = events_add(d);
 	if (err == 0)

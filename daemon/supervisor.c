@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/topology.h"
+#include "daemon/inspect.h"
 #include "daemon/privileges.h"
 #include "daemon/daemon.h"
 #include "proxy/request/proxy.h"
@@ -230,11 +231,17 @@ child_cpus(const struct server *s, cpu_set_t *out)
 
 	if (text == NULL || *text == '\0')
 		return false;
-	if (strcmp(text, "auto") == 0) {
+	if (strcmp(text, "auto") == 0)
 		*out = proxy_of(s)->plan.server_cpus[s->index];
+	else if (topology_parse_cpus(text, out) < 0)
+		return false;
+	if (CPU_COUNT(out) == 0 || inspect_cpus(out))
 		return CPU_COUNT(out) > 0;
-	}
-	return topology_parse_cpus(text, out) == 0;
+	log_event(LOG_LEVEL_WARNING, "not_pinned",
+	    "what=%s cpus=%s advice=\"set servers[%u].launch.cpus to CPUs "
+	    "that Tailor may use (taskset -cp %d), or to auto\"",
+	    s->config->name, text, s->index, (int)getpid());
+	return false;
 }
 
 static int

@@ -3,7 +3,8 @@
  * The default directories are /run/tailor, /run/tailor-USER (of
  * tailor@USER.service, or of process.user), and those of this user
  * (config/places.c).  A socket counts only if it accepts a connection: a file
- * may be left from a tailor that was killed, or be another user's. */
+ * may be left from a tailor that was killed, or be another user's; and in a
+ * systemd unit, which sets $MAINPID, only if that process listens there. */
 #include "tailorctl/admin_request.h"
 
 #include <dirent.h>
@@ -130,6 +131,20 @@ connect_found(const char *path, const struct ctl_options *o)
 	return connect_path(path, deadline_of(o));
 }
 
+/* True if the tailor of this unit listens at the other end, or if there is no
+ * unit. */
+static bool
+is_of_unit(int fd)
+{
+	const char *pid = getenv("MAINPID");
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return pid == NULL ||
+	       (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+		   peer.pid == atol(pid));
+}
+
 /* True if a socket is in the list, as two directories may be the same. */
 static bool
 seen(const struct search *s, const struct stat *st)
@@ -159,10 +174,13 @@ add_socket(struct search *s, const char *place, const char *file,
 	one->inode = st.st_ino;
 	fd = connect_found(one->path, o);
 	one->err = fd < 0 ? fd : 0;
+	/* A tailor of another unit is none that could be meant. */
+	if (fd < 0 || is_of_unit(fd)) {
+		s->running += fd >= 0;
+		s->sockets++;
+	}
 	if (fd >= 0)
 		close(fd);
-	s->running += fd >= 0;
-	s->sockets++;
 }
 
 /* True if a directory may be searched: another user may have made the one in
@@ -323,6 +341,11 @@ complain_none(const struct search *s, const char *name)
 		refused |= s->socket[i].err == -EACCES;
 	if (refused)
 		fputs(permission, stderr);
+	if (getenv("MAINPID") != NULL)
+		fprintf(stderr,
+		    "No admin socket there is of process %s: set "
+		    "TAILOR_ADMIN in its unit.\n",
+		    plain_cell(getenv("MAINPID"), 10));
 	fprintf(stderr,
 	    "Start one, or give its admin socket: --admin or $TAILOR_ADMIN.\n");
 	complain_port(name);

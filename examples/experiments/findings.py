@@ -4,7 +4,7 @@ import figures
 from goals import TIMES_LOWER, alternatives, find, value
 from shared import capacity
 
-DELAY = "tailor_hazard_last_hedge_seconds"
+DELAY = "tailor_pause_last_hedge_seconds"
 MAX_NOTE = "max: the slowest request of the median iteration"
 
 

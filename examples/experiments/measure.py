@@ -32,8 +32,8 @@ UNLOADED = 200
 # the tail whole, the rest thinned: enough to draw a distribution
 KEEP_TAIL = 400
 KEEP_BODY = 400
-KEPT_METRICS = ("tailor_hedge_send_delay", "tailor_hazard_last_hedge",
-                "tailor_hazard_detect_delay", "tailor_hazard_notice_delay",
+KEPT_METRICS = ("tailor_hedge_send_delay", "tailor_pause_last_hedge",
+                "tailor_pause_detect_delay", "tailor_pause_notice_delay",
                 "tailor_swaps", "tailor_hedges_sent_total",
                 "tailor_steer")
 

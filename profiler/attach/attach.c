@@ -32,6 +32,7 @@ attach_init(struct attach *a, const struct profiler_options *options,
 	    .channels_max = options->channels_max,
 	    .next_number = first_number};
 	orders_init(&a->orders);
+	code_map_init(&a->code_maps);
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->wake < 0)
 		return -errno;
@@ -78,6 +79,7 @@ attach_fini(struct attach *a)
 {
 	channel_listener_fini(&a->listener);
 	orders_fini(&a->orders);
+	code_map_fini(&a->code_maps);
 	for (unsigned i = 0; i < a->servers; i++)
 		process_fini(&a->process[i]);
 	pthread_mutex_destroy(&a->lock);
@@ -93,7 +95,7 @@ attach_set_kernel(struct attach *a, struct kernel *kernel)
 		a->process[i].kernel = kernel;
 }
 
-/* Update the copy that attach_stats() reads. */
+/* Update the copy that attach_stats() reads, but for what was logged. */
 static void
 attach_publish(struct attach *a)
 {
@@ -113,9 +115,6 @@ attach_publish(struct attach *a)
 		a->shown.server[i].left_out = a->process[i].left_out;
 		memcpy(a->shown.server[i].program, a->process[i].name,
 		    sizeof(a->shown.server[i].program));
-		a->shown.server[i].reported = a->process[i].pid != 0
-						  ? a->observed[i].reported
-						  : a->process[i].foreign;
 		process_describe(&a->process[i], agents,
 		    &a->shown.server[i].source, a->shown.server[i].detail);
 		probes = runtimes_detail(&a->runtimes, i);
@@ -134,6 +133,10 @@ attach_stats(struct attach *a, struct profiler_stats *out)
 	pthread_mutex_lock(&a->lock);
 	*out = a->shown;
 	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_lock(&a->code_maps.lock);
+	out->code_maps = a->code_maps.written;
+	out->code_maps_failed = a->code_maps.failed;
+	pthread_mutex_unlock(&a->code_maps.lock);
 }
 
 void
@@ -259,6 +262,28 @@ attach_turn_rates(struct attach *a, struct instant now)
 	    epochs_reader_turn(&a->epochs, now));
 }
 
+/* Copy what is not seen of a server, once it is logged. */
+static void
+publish_observed(struct attach *a, unsigned i)
+{
+	const struct process *p = &a->process[i];
+	const struct observed *o = &a->observed[i];
+	struct profiler_miss *m = a->shown.server[i].miss;
+	unsigned misses = o->misses;
+
+	pthread_mutex_lock(&a->lock);
+	a->shown.server[i].reported = p->pid != 0 ? o->reported : p->foreign;
+	memcpy(m, o->miss, sizeof(o->miss));
+	if (p->pid == 0) {
+		misses = p->where[0] != '\0';
+		m->what = "its process";
+		snprintf(m->why, sizeof(m->why), "%s", p->where);
+		snprintf(m->fix, sizeof(m->fix), "%s", p->fix);
+	}
+	a->shown.server[i].misses = misses;
+	pthread_mutex_unlock(&a->lock);
+}
+
 static int64_t
 attach_turn_observed(struct attach *a, unsigned server, struct instant now)
 {
@@ -270,9 +295,11 @@ attach_turn_observed(struct attach *a, unsigned server, struct instant now)
 	    .collections =
 		a->shown.server[server].source > PROFILER_SOURCE_PIDFD,
 	};
-
-	return observed_turn(
+	int64_t due_ns = observed_turn(
 	    &a->observed[server], &a->process[server], &facts, now);
+
+	publish_observed(a, server);
+	return due_ns;
 }
 
 /* Do one turn, after sleeping for wait_ns at most; -1: until something happens.
@@ -311,6 +338,8 @@ attach_turn(struct attach *a, int64_t wait_ns)
 		process_watch(&a->process[i]);
 	}
 	due_ns = sooner_ns(due_ns, orders_turn(&a->orders, &a->listener, now));
+	due_ns = sooner_ns(due_ns, code_map_turn(&a->code_maps, &a->orders,
+				       a->process, a->servers, now));
 	due_ns = sooner_ns(due_ns, attach_turn_kernel(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_runtimes(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_rates(a, now));

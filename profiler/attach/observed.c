@@ -13,12 +13,6 @@
 #define FIX_BYTES PERMISSION_TEXT
 #define KERNEL_PARTS "stops, quota, kernel events"
 
-/* Parts of a line: missing signals with reasons; remedies. */
-struct missing {
-	char what[2 * WHY_BYTES];
-	char fix[2 * FIX_BYTES];
-};
-
 static void
 add(char *out, size_t size, const char *separator, const char *text)
 {
@@ -28,13 +22,13 @@ add(char *out, size_t size, const char *separator, const char *text)
 }
 
 static void
-miss(struct missing *m, const char *part, const char *why, const char *fix)
+miss(struct observed *o, const char *what, const char *why, const char *fix)
 {
-	char text[WHY_BYTES + 40];
+	struct profiler_miss *m = &o->miss[o->misses++];
 
-	snprintf(text, sizeof(text), "%s: %s", part, why);
-	add(m->what, sizeof(m->what), "; ", text);
-	add(m->fix, sizeof(m->fix), "; ", fix);
+	m->what = what;
+	snprintf(m->why, sizeof(m->why), "%s", why);
+	snprintf(m->fix, sizeof(m->fix), "%s", fix);
 }
 
 /* --- collections ---------------------------------------------------------- */
@@ -54,7 +48,7 @@ page_option(pid_t pid)
 
 /* Add what is missing for a JVM that keeps no page. */
 static void
-miss_page(const char *path, const struct process *p, struct missing *m)
+miss_page(const char *path, const struct process *p, struct observed *o)
 {
 	const char *option = page_option(p->jvm);
 	char agent[160], why[WHY_BYTES], fix[FIX_BYTES];
@@ -79,12 +73,12 @@ miss_page(const char *path, const struct process *p, struct missing *m)
 		snprintf(fix, sizeof(fix), "restart it%s%s",
 		    option != NULL ? " without " : "",
 		    option != NULL ? option : "");
-	miss(m, "collections", why, fix);
+	miss(o, "collections", why, fix);
 }
 
 /* Add what is missing if the JVM's page belongs to another user. */
 static void
-miss_user(const struct process *p, struct missing *m)
+miss_user(const struct process *p, struct observed *o)
 {
 	char user[PROC_USER_BYTES], fix[FIX_BYTES];
 	struct permission permission;
@@ -96,11 +90,12 @@ miss_user(const struct process *p, struct missing *m)
 	permission_start_as(&permission, user,
 	    PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH, fix,
 	    sizeof(fix));
-	miss(m, "collections", p->why, fix);
+	miss(o, "collections", p->why, fix);
 }
 
 static void
-miss_collections(const char *socket, const struct process *p, struct missing *m)
+miss_collections(
+    const char *socket, const struct process *p, struct observed *o)
 {
 	const struct runtimes_server *r = &p->runtimes->server[p->index];
 	const struct runtime *runtime;
@@ -111,19 +106,19 @@ miss_collections(const char *socket, const struct process *p, struct missing *m)
 		return; /* servers[].jvm is none: collections are not wanted */
 	runtime = runtime_of_process(p->jvm, file);
 	if (strstr(p->why, "belongs to user") != NULL) {
-		miss_user(p, m);
+		miss_user(p, o);
 	} else if (runtime != NULL && runtime->page) {
-		miss_page(socket, p, m);
+		miss_page(socket, p, o);
 	} else if (runtime != NULL && runtime->asked &&
 		   p->server.probes != PROFILER_PROBES_ON) {
 		snprintf(why, sizeof(why), "%s is probed only on request",
 		    runtime->name);
 		snprintf(fix, sizeof(fix), "servers[%u].jvm=usdt", p->index);
-		miss(m, "collections", why, fix);
+		miss(o, "collections", why, fix);
 	} else if (runtime != NULL) {
 		snprintf(why, sizeof(why), "no probes of %s: %s", runtime->name,
 		    r->off != NULL ? r->why : "not yet");
-		miss(m, "collections", why, r->off != NULL ? r->remedy : "");
+		miss(o, "collections", why, r->off != NULL ? r->remedy : "");
 	} else {
 		snprintf(why, sizeof(why),
 		    "%s has no runtime that Tailor knows (HotSpot, V8, "
@@ -131,18 +126,20 @@ miss_collections(const char *socket, const struct process *p, struct missing *m)
 		    p->name);
 		snprintf(fix, sizeof(fix),
 		    "servers[%u].jvm=none if it has none", p->index);
-		miss(m, "collections", why, fix);
+		miss(o, "collections", why, fix);
 	}
 }
 
 /* --- the line ------------------------------------------------------------- */
 
 static void
-report(const struct process *p, const struct observed_facts *facts)
+report(struct observed *o, const struct process *p,
+    const struct observed_facts *facts)
 {
-	struct missing m = {"", ""};
 	char sees[2 * WHY_BYTES] = "", text[WHY_BYTES], name[PROC_NAME_BYTES];
+	char misses[2 * WHY_BYTES] = "", fix[2 * FIX_BYTES] = "";
 
+	o->misses = 0;
 	/* A launched process has another name until it has called exec. */
 	proc_name(p->pid, name);
 
@@ -152,12 +149,20 @@ report(const struct process *p, const struct observed_facts *facts)
 	if (facts->collections)
 		add(sees, sizeof(sees), ", ", text);
 	else
-		miss_collections(facts->socket, p, &m);
+		miss_collections(facts->socket, p, o);
 	if (p->kernel != NULL)
 		add(sees, sizeof(sees), ", ", KERNEL_PARTS);
 	else
-		miss(&m, KERNEL_PARTS, facts->kernel_why, facts->kernel_fix);
-	if (m.what[0] == '\0')
+		miss(o, KERNEL_PARTS, facts->kernel_why, facts->kernel_fix);
+	for (unsigned i = 0; i < o->misses; i++) {
+		char part[WHY_BYTES + 40];
+
+		snprintf(part, sizeof(part), "%s: %s", o->miss[i].what,
+		    o->miss[i].why);
+		add(misses, sizeof(misses), "; ", part);
+		add(fix, sizeof(fix), "; ", o->miss[i].fix);
+	}
+	if (o->misses == 0)
 		log_event(LOG_LEVEL_NOTICE, "server_observed",
 		    "server=%s pid=%d program=\"%s\" sees=\"%s\"",
 		    p->server.name, (int)p->pid, name, sees);
@@ -165,7 +170,7 @@ report(const struct process *p, const struct observed_facts *facts)
 		log_event(LOG_LEVEL_NOTICE, "server_observed",
 		    "server=%s pid=%d program=\"%s\" sees=\"%s\" misses=\"%s\" "
 		    "do=\"%s\"",
-		    p->server.name, (int)p->pid, name, sees, m.what, m.fix);
+		    p->server.name, (int)p->pid, name, sees, misses, fix);
 }
 
 int64_t
@@ -183,7 +188,7 @@ observed_turn(struct observed *o, const struct process *p,
 	age_ns = instant_since(now, o->found);
 	if (!facts->collections && age_ns < OBSERVED_PATIENCE_NS)
 		return OBSERVED_PATIENCE_NS - age_ns;
-	report(p, facts);
+	report(o, p, facts);
 	o->reported = true;
 	o->collections = facts->collections;
 	return -1;

@@ -18,6 +18,8 @@ struct observed {
 	unsigned generation; /* process.generation, when last seen here */
 	struct instant found;
 	bool reported, collections; /* line logged; it had collections */
+	unsigned misses;	    /* in that line */
+	struct profiler_miss miss[PROFILER_MISSES];
 };
 
 /* Facts of the line, besides those of the process; all borrowed. */

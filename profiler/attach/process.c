@@ -358,6 +358,7 @@ process_lost(struct process *p, enum finder_result why)
 	if (strcmp(text, p->where) == 0 || p->pid != 0)
 		return;
 	memcpy(p->where, text, sizeof(text));
+	memcpy(p->fix, fix, sizeof(fix));
 	p->foreign = why == FINDER_FOREIGN;
 	/* At the start this line stands for that of observed.h: log it as
 	 * notice.  Later the end of the process is in the log already. */

@@ -21,6 +21,7 @@
  * All of it runs on the attach thread. */
 #pragma once
 
+#include "base/permission.h"
 #include "profiler/attach/sender.h"
 #include "profiler/processes/finder.h"
 #include "profiler/jvm/hsperf_page.h"
@@ -55,11 +56,12 @@ struct process {
 	struct finder finder;
 	bool at_other;	 /* searched at the server's other address */
 	uint64_t hidden; /* socket without a holder in the last search */
-	struct hsperf_page *page; /* handed to the observer; only its constant
+	struct hsperf_page *page;  /* handed to the observer; only its constant
 				 * part is read here */
-	char why[PAGE_TEXT];	  /* why there is no page */
-	char where[PAGE_TEXT];	  /* why its process is not known */
-	bool foreign;		  /* we may not examine its process */
+	char why[PAGE_TEXT];	   /* why there is no page */
+	char where[PAGE_TEXT];	   /* why its process is not known */
+	char fix[PERMISSION_TEXT]; /* what changes that */
+	bool foreign;		   /* we may not examine its process */
 	unsigned page_tries;
 	struct instant find_at, page_at, thread_at; /* next attempts */
 	struct instant sockets_at; /* when to compare the address's sockets */

@@ -289,6 +289,65 @@ load_flag(struct load *l, pid_t pid, const char *flag, const char *value,
 	load_reach(l, pid, now);
 }
 
+/* Make a file for a user; false: failed, with errno. */
+static bool
+file_make(int directory, const char *name, uid_t user)
+{
+	int fd = openat(directory, name,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	bool made =
+	    fd >= 0 && (user == geteuid() || fchown(fd, user, (gid_t)-1) == 0);
+
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 && !made)
+		unlinkat(directory, name, 0);
+	return made;
+}
+
+/* Make sure that a file in the JVM's /tmp is a plain one of its user's, which
+ * no other user can replace.  Returns why that fails, or NULL. */
+static const char *
+map_prepare(int tmp, const char *name, uid_t user)
+{
+	struct stat st;
+
+	if (fstat(tmp, &st) < 0 || (st.st_uid != 0 && st.st_uid != user) ||
+	    ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 &&
+		(st.st_mode & S_ISVTX) == 0))
+		return "others can replace files in its /tmp: chmod +t";
+	if (fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT && file_make(tmp, name, user)
+			   ? NULL
+			   : "cannot create perf-PID.map in its /tmp";
+	return S_ISREG(st.st_mode) && st.st_uid == user && st.st_nlink == 1
+		   ? NULL
+		   : "perf-PID.map in its /tmp is a link, or another user's: "
+		     "remove it";
+}
+
+void
+load_code_map(struct load *l, pid_t pid, struct instant now)
+{
+	const char *why = "cannot look into its /tmp";
+	int tmp = tmp_open(pid);
+	char name[32];
+	uid_t user;
+
+	load_want(l, "jcmd", "Compiler.perfmap", "", "");
+	l->returns = false;
+	snprintf(name, sizeof(name), "perf-%d.map", (int)proc_inner_pid(pid));
+	if (tmp >= 0 && proc_uid(pid, &user) == 0)
+		why = map_prepare(tmp, name, user);
+	if (tmp >= 0)
+		close(tmp);
+	l->pid = pid;
+	if (why != NULL)
+		load_fail(l, why, 0);
+	else
+		load_reach(l, pid, now);
+}
+
 bool
 load_flag_value(const struct load *l, uint64_t *value)
 {

@@ -68,6 +68,15 @@ struct profiler_cost {
 	uint64_t periods_ns; /* sum of the periods between sweeps */
 };
 
+/* Signals of a server that are not seen, as logged: why, and the command or key
+ * that changes it ("": nothing does). */
+#define PROFILER_MISSES 2
+
+struct profiler_miss {
+	const char *what; /* static */
+	char why[250], fix[250];
+};
+
 /* A copy of the counters; each is exact, together not a snapshot. */
 struct profiler_stats {
 	uint64_t sweeps;    /* turns of the loop */
@@ -98,6 +107,8 @@ struct profiler_stats {
 	uint64_t kernel_unsummed;     /* epochs whose sums were left out */
 	uint64_t kernel_crowded;      /* threads without room in the table */
 	uint64_t kernel_unseen;	      /* switches the kernel did not report */
+	/* Maps of compiled code that JVMs wrote on demand, or did not. */
+	uint64_t code_maps, code_maps_failed;
 	/* Servers' processes that are not watched, for lack of room. */
 	uint64_t processes_refused;
 	struct {
@@ -109,6 +120,8 @@ struct profiler_stats {
 		enum profiler_source source;
 		char
 		    detail[120]; /* "hsperfdata of OpenJDK 17, G1" or why not */
+		unsigned misses; /* once they are logged */
+		struct profiler_miss miss[PROFILER_MISSES];
 	} server[PROFILER_SERVERS];
 };
 

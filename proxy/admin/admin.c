@@ -132,10 +132,10 @@ static const struct admin_route routes[] = {
     {"GET", "/info", .report = admin_write_info},
     {"POST", "/pin", .handler = admin_pin},
     {"POST", "/switch", .handler = admin_switch},
-    {"POST", "/hazard", .handler = admin_hazard},
-    {"POST", "/reload", .handler = admin_reload},
+    {"POST", "/pause", .handler = admin_hazard},
+    {NULL, "/reload", .handler = admin_reload},
     {"POST", "/drain", .handler = admin_drain},
-    {"POST", "/ready", .handler = admin_ready},
+    {"POST", "/undrain", .handler = admin_undrain},
     {"POST", "/restart", .handler = admin_restart},
     {"POST", "/log", .handler = admin_log},
     {"GET", "*", .handler = on_unknown},
@@ -255,10 +255,17 @@ admin_new(struct admin **out, struct proxy *p,
 	return admin_open(out, a, "admin", &p->config->admin);
 }
 
-int
-admin_new_metrics(struct admin **out, struct proxy *p)
+void
+admin_allow(struct admin *a, const struct config *c)
 {
-	const struct config *c = p->config;
+	a->config.talechain.networks = c->metrics.networks;
+	memcpy(a->config.talechain.allow, c->metrics.allow,
+	    sizeof(c->metrics.allow));
+}
+
+int
+admin_new_metrics(struct admin **out, struct proxy *p, const struct config *c)
+{
 	struct admin *a;
 
 	*out = NULL;
@@ -269,10 +276,7 @@ admin_new_metrics(struct admin **out, struct proxy *p)
 		return -ENOMEM;
 	a->metrics_only = a->clients.known_only = true;
 	a->routes = metrics_routes;
-	/* The clients that may read metrics. */
-	a->config.talechain.networks = c->metrics.networks;
-	memcpy(a->config.talechain.allow, c->metrics.allow,
-	    sizeof(c->metrics.allow));
+	admin_allow(a, c);
 	return admin_open(out, a, "metrics", &c->metrics.listen);
 }
 

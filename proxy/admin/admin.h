@@ -16,12 +16,15 @@
 #define ADMIN_CLIENT_BLOCKS 3
 
 struct admin;
+struct config;
 struct proxy;
 
-/* The result of POST /reload. */
+/* The result of /reload. */
 #define RELOAD_TEXT 4096
 
 struct reload_result {
+	bool asked;		   /* GET: nothing is changed or logged */
+	const char *file;	   /* borrowed; NULL: there is no file */
 	unsigned changed;	   /* keys that have a new value */
 	unsigned errors;	   /* > 0: nothing was changed */
 	char changes[RELOAD_TEXT]; /* paths of the changed keys, one a line */
@@ -30,13 +33,17 @@ struct reload_result {
 
 /* Open the listener and accept.  Returns 0, with *out NULL if no listener is
  * configured; or -errno (logged if the address cannot be bound).
- *   reload  called for POST /reload: 0 or -errno */
+ *   reload  called for /reload: 0 or -errno; with out->asked for a GET, which
+ *           changes nothing */
 int admin_new(struct admin **out, struct proxy *p,
     int (*reload)(void *user, struct reload_result *out), void *user);
 
-/* The same for metrics.listen: GET of /metrics, /healthz and /readyz only, for
- * the clients in metrics.allow. */
-int admin_new_metrics(struct admin **out, struct proxy *p);
+/* The same for metrics.listen of a configuration: GET of /metrics, /healthz and
+ * /readyz only, for the clients in metrics.allow. */
+int
+admin_new_metrics(struct admin **out, struct proxy *p, const struct config *c);
+/* Change who may connect to such a listener to the metrics.allow of c. */
+void admin_allow(struct admin *a, const struct config *c);
 void admin_free(struct admin **ap);
 
 /* Resume accepting after a pause, and free closed clients for reuse.  a may be

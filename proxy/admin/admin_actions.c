@@ -1,4 +1,4 @@
-/* admin_actions.c: switch, hazard, reload, drain, ready, restart, log level.
+/* admin_actions.c: switch, hazard, reload, drain, undrain, restart, log level.
  *
  * An action that takes time (draining, restarting) is begun here and carried
  * on by the proxy's tick; the response shows the servers as they are now. */
@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -31,8 +32,8 @@ admin_switch(struct admin_call *call)
 	if (actions == 0) {
 		admin_reply_error(call, 409,
 		    upstream_servers(&p->upstream) < 2
-			? "there is no standby: only one server is configured"
-			: "the standby is not ready: \"tailorctl servers\" "
+			? "there is no backup: only one server is configured"
+			: "the backup is not ready: \"tailorctl servers\" "
 			  "shows its state");
 		return;
 	}
@@ -61,7 +62,7 @@ kind_named(const char *name)
 
 #define KIND_X(symbol, code, ...) " " code
 
-/* POST /hazard: a runtime or monitor without a channel reports a pause. */
+/* POST /pause: a runtime or monitor without a channel reports a pause. */
 void
 admin_hazard(struct admin_call *call)
 {
@@ -105,19 +106,41 @@ write_lines(struct json *j, const char *key, const char *text)
 	json_array_end(j);
 }
 
+/* Write which file is read, for those who know it by another path. */
+static void
+write_file(struct json *j, const char *path)
+{
+	struct stat st;
+
+	if (path == NULL || stat(path, &st) < 0)
+		return;
+	json_key_uint(j, "device", st.st_dev);
+	json_key_uint(j, "inode", st.st_ino);
+}
+
 void
 admin_reload(struct admin_call *call)
 {
 	struct admin *a = call->admin;
-	struct reload_result result;
+	struct reload_result result = {
+	    .asked = call->method != HTTP_METHOD_POST};
 	struct json j;
 	int err;
 
+	if (result.asked && call->method != HTTP_METHOD_GET &&
+	    call->method != HTTP_METHOD_HEAD) {
+		snprintf(call->extra, sizeof(call->extra),
+		    "Allow: GET, HEAD, POST\r\n");
+		admin_reply_error(call, 405, "this wants GET or POST");
+		return;
+	}
 	err = a->reload(a->user, &result);
 	json_init(&j, false);
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.reload/1");
-	json_key_bool(&j, "reloaded", err == 0);
+	json_key_bool(&j, "reloaded", err == 0 && !result.asked);
+	json_key_string(&j, "instance", call->proxy->config->instance);
+	write_file(&j, result.file);
 	write_lines(&j, "changed", err == 0 ? result.changes : "");
 	write_lines(&j, "errors", result.complaints);
 	json_object_end(&j);
@@ -188,7 +211,8 @@ reply_maintenance(struct admin_call *call, const struct server *s, int err)
 	case -ENOTSUP:
 		admin_reply_error(call, 409,
 		    "Tailor did not launch this server (no launch.command): "
-		    "drain it, restart it, and make it ready");
+		    "drain it, restart it, and undrain it, or deploy "
+		    "--with COMMAND");
 		break;
 	default:
 		if (s->upstream->stopping)
@@ -212,7 +236,7 @@ admin_drain(struct admin_call *call)
 }
 
 void
-admin_ready(struct admin_call *call)
+admin_undrain(struct admin_call *call)
 {
 	struct server *s = wanted_server(call);
 

@@ -63,6 +63,23 @@ write_health(const struct server *s, struct json *j)
 	json_object_end(j);
 }
 
+/* Write what is not seen of a server, why, and what changes that. */
+static void
+write_misses(const struct profiler_stats *stats, unsigned i, struct json *j)
+{
+	json_key_array(j, "misses");
+	for (unsigned k = 0; k < stats->server[i].misses; k++) {
+		const struct profiler_miss *m = &stats->server[i].miss[k];
+
+		json_object_begin(j);
+		json_key_string(j, "signals", m->what);
+		json_key_string(j, "why", m->why);
+		json_key_string(j, "do", m->fix);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 void
 admin_write_server(struct proxy *p, unsigned i,
     const struct profiler_stats *stats, struct json *j)
@@ -84,7 +101,7 @@ admin_write_server(struct proxy *p, unsigned i,
 	json_key_bool(j, "restarting", s->maintenance.restarting);
 	write_waits(s, j);
 	json_key_bool(j, "active", p->hedging.active == i);
-	json_key_array(j, "hazards");
+	json_key_array(j, "pauses");
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
 		if (h->hazards & (1U << k))
 			json_string(j, hazard_kind_name((enum hazard_kind)k));
@@ -92,6 +109,7 @@ admin_write_server(struct proxy *p, unsigned i,
 	json_key_string(
 	    j, "source", profiler_source_name(stats->server[i].source));
 	json_key_string(j, "detail", stats->server[i].detail);
+	write_misses(stats, i, j);
 	write_health(s, j);
 	write_steer(p, i, j);
 	json_key_uint(j, "inflight", h->inflight);

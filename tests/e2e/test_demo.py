@@ -216,10 +216,11 @@ def timeline(code):
                           "written": MS},
                          {"name": "b", "trigger": "gc", "outcome": "won",
                           "written": 3 * MS, "complete": 44 * MS}],
-            "hazards": [pause],
+            "pauses": [pause],
             "verdict": {"code": code, "confidence": "observed",
-                        "text": "40.0 of 45.0 ms: b computed. Re-sent to b "
-                                "0.5 ms after a began a gc.",
+                        "text": "40.0 of 45.0 ms: server b computed. Re-sent to "
+                                "server b 0.5 ms after server a began to collect "
+                                "garbage.",
                         "evidence": ["seen"] * 9}}
 
 
@@ -228,18 +229,18 @@ def timeline(code):
     ("gc", {"b": 15 * S}, "a garbage collection"),
     ("exit", {"a": 20 * S}, "the kill -9"),
     # the server that was not killed, or long ago, or later
-    ("work", {"a": 15 * S}, "40.0 of 45.0 ms: b computed."),
-    ("work", {"b": 1}, "40.0 of 45.0 ms: b computed."),
-    ("exit", {"a": 21 * S}, "40.0 of 45.0 ms: b computed."),
+    ("work", {"a": 15 * S}, "40.0 of 45.0 ms: server b computed."),
+    ("work", {"b": 1}, "40.0 of 45.0 ms: server b computed."),
+    ("exit", {"a": 21 * S}, "40.0 of 45.0 ms: server b computed."),
     ("work", {"b": 15 * S},
      "likely a cold JVM: killed 5.0 s before and started again"),
     ("class_loading", {"b": 15 * S}, "class loading and JIT; likely a "
      "cold JVM: killed 5.0 s before and started again"),
     ("proxy_queue", {"b": 15 * S},
      "it waited for b, killed 5.0 s before and started again"),
-    ("proxy_queue", {"a": 15 * S}, "40.0 of 45.0 ms: b computed."),
+    ("proxy_queue", {"a": 15 * S}, "40.0 of 45.0 ms: server b computed."),
     # what was seen is not made a guess of
-    ("runq", {"b": 15 * S}, "40.0 of 45.0 ms: b computed."),
+    ("runq", {"b": 15 * S}, "40.0 of 45.0 ms: server b computed."),
 ))
 def test_cause_from_a_timeline(code, killed, cause):
     """Goal: kill, cold JVM and collection are named where they were, else

@@ -123,6 +123,19 @@ def test_that_of_a_unit_is_found(build, upstream, operator):
         shutil.rmtree(run)
 
 
+def test_that_of_the_unit_is_asked(instance, operator):
+    # Goal: within a unit tailorctl asks its process alone, whoever else runs,
+    # and fails if it has no admin socket.
+    one, two = instance().up(), instance().up()
+    for t in one, two:
+        result = operator("reload", MAINPID=str(t.pid))
+        assert (result.returncode, result.out) == (0, "nothing has changed\n")
+        assert t.wait_log(" reloaded ")
+    result = operator("reload", MAINPID=str(os.getpid()))
+    assert result.returncode == 1
+    assert f"of process {os.getpid()}" in " ".join(result.err.split())
+
+
 @alone
 def test_which_one_is_asked(instance, operator, unseen):
     # Goal: the only one is found; of several, tailorctl says which there are

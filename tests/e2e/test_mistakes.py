@@ -27,19 +27,19 @@ COMMANDS = [
     ("tailorctl top -i 1x", "a number of seconds from 0.001 to 3600"),
     ("tailorctl slow --since yesterday", "a time from 1s to 3650d: 90s, 10m, 2h"),
     ("tailorctl top --by memory", "cause, path, latency, cpu or waker"),
-    ("tailorctl pin", "ID is missing: tailorctl pin ID"),
+    ("tailorctl pin x", "did you mean why ID --pin?"),
     ("tailorctl servers a", '"a" is one word too many'),
     ("tailorctl completion csh", "bash, zsh or fish"),
     ("tailor --completion csh", "bash, zsh or fish"),
     ("tailor-load completion csh", "bash, zsh or fish"),
-    ("tailorctl ready -t -1", "a number of seconds from 0.001 to 3600"),
-    ("tailorctl --frob ready", "unknown option --frob"),
+    ("tailorctl servers -t -1", "a number of seconds from 0.001 to 3600"),
+    ("tailorctl --frob servers", "unknown option --frob"),
     ("tailorctl frob", "frob"),
     ("tailor --no-such", "Try 'tailor --help'"),
     ("tailorctl log -q status=500", "column 7"),
     ("tailor --confg x", "did you mean --config?"),
     ("tailor --standby x", "did you mean --backup?"),
-    ("tailor --mode=watch", "did you mean --set hedging.mode=watch?"),
+    ("tailor --mode=watch", "did you mean --watch?"),
     ("tailor --hedging.mode=act", "--set hedging.mode=act"),
     ("tailor shimm", "did you mean shim?"),
     ("tailor file.json", "-c FILE"),
@@ -47,14 +47,14 @@ COMMANDS = [
     ("tailor shim --secnds 3", "did you mean --seconds?"),
     ("tailor-load --ratte 5 http://x/", "did you mean --rate?"),
     ("tailor-load chekc", "did you mean check?"),
-    ("tailor-load localhost:1", "before HOST:PORT"),
+    ("tailor-load ftp://localhost/", "another scheme than http://"),
     ("tailor-load https://x/", "measure behind the TLS proxy"),
     ("tailor test", "did you mean --test?"),
     ("tailor shim -p 1", "did you mean --pid?"),
     ("tailor shim nginx", "a process's number"),
     ("tailor :8080 :9001", "with --listen"),
     ("tailor start", "systemd or a signal starts"),
-    ("tailor --watch", "did you mean --set hedging.mode=watch?"),
+    ("tailor --observe", "did you mean --watch?"),
     ("tailor --target x", "did you mean --active?"),
     ("tailor --daemon", "foreground"),
     ("tailor --active :1 --active :2", "one --backup"),
@@ -86,6 +86,24 @@ COMMANDS = [
     ("tailor-load --http2 http://x/", "only HTTP/1.1"),
     ("tailor-load --insecure https://x/", "measure behind"),
     ("tailor-load ab http://x/", "--a URL and --b URL"),
+    # By meaning, and never a command that acts for one that asks.
+    ("tailorctl watch", "did you mean log? It follows"),
+    ("tailorctl maint a", "did you mean drain?"),
+    ("tailorctl stats", "did you mean metrics?"),
+    ("tailorctl hist", "top --by latency"),
+    ("tailorctl ready", "did you mean servers?"),
+    ("tailorctl enable a", "did you mean undrain?"),
+    ("tailorctl ledger", "did you mean gain?"),
+    ("tailorctl events", "did you mean log?"),
+    ("tailorctl health", "did you mean servers?"),
+    ("tailorctl swich", "did you mean switch?"),
+    ("tailorctl relaod", "did you mean reload?"),
+    ("tailorctl why 5 -o why.pdf", "a file \".pdf\" is not written here"),
+    ("tailorctl blame -o blame.csv", "--accounts"),
+    ("tailorctl log -q total>20", "total is a time and needs a unit: 20ms"),
+    ("tailorctl log -q ran_ns>5", "needs a unit: 5ms"),
+    ("tailorctl blame -P 99", "unknown option -P"),
+    ("tailor --dry-run", "did you mean --watch?"),
 ]
 
 
@@ -97,6 +115,15 @@ def test_on_the_command_line(build, command, sentence):
     assert (status, out) == (2, "")
     assert sentence in err
     assert max(map(len, err.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("word", ["batch", "strain", "watch", "road", "unload"])
+def test_no_acting_command_is_guessed(build, word):
+    # Goal: a command that changes something is no guess for a word that is
+    # two letters away from it.
+    _, _, err = ran(build / "tailorctl", word)
+    assert not any(f"did you mean {name}" in err for name in (
+        "switch", "drain", "undrain", "restart", "reload")), err
 
 
 def test_help_of_one_command(build):
@@ -154,7 +181,7 @@ def set_keys(keys, scratch, port=0):
 
 @pytest.mark.parametrize("what", NO_START)
 def test_at_the_start(build, scratch, what):
-    # Goal: a tailor that cannot serve ends, with a line that says what to do.
+    # Goal: a tailor that cannot serve ends, and its last line says what to do.
     keys, event, *parts = NO_START[what]
     (scratch / "file").touch()
     with socket.socket(socket.AF_UNIX) as unix, socket.socket() as taken:
@@ -165,9 +192,64 @@ def test_at_the_start(build, scratch, what):
         status, _, err = ran(build / "tailor", *set_keys(
             keys, scratch, taken.getsockname()[1]))
     assert status == 1
-    line = next(x for x in err.splitlines() if f" {event} " in x)
+    line = err.splitlines()[-1]
+    assert f" {event} " in line, err
     for part in parts:
         assert part in line
+
+
+MACHINE = {
+    "user": ({"process.user": "no-such-user"}, "process.user: there is no user "
+             "no-such-user; create it"),
+    "group": ({"process.user": "daemon:no-such"}, "process.user: there is no "
+              "group no-such; create it"),
+    "root": ({"process.user": "root"}, "process.user: cannot be root"),
+    "token": ({"talechain.token_file": "%s/none"}, "talechain.token_file: No "),
+    "cpu": ({"proxy.cpu": "1023"}, "proxy.cpu: this machine, or Tailor's "
+            "cgroup, has no CPU 1023; it runs on "),
+    "cpus": ({"servers[0].launch.command": "true",
+              "servers[0].launch.cpus": "1023"}, "servers[0].launch.cpus: "),
+    "program": ({"servers[0].launch.command": "no-such-program"},
+                "servers[0].launch.command: no program no-such-program in "
+                "PATH ("),
+    "its path": ({"servers[0].launch.command": "./file",
+                  "servers[0].launch.directory": "%s"},
+                 "servers[0].launch.command: %s/./file cannot be run: Permis"),
+    "a directory": ({"servers[0].launch.command": "%s"},
+                    "servers[0].launch.command: %s cannot be run: not a file"),
+    "another PATH": ({"servers[0].launch.command": "true",
+                      "servers[0].launch.environment": '{"PATH": "%s"}'},
+                     "servers[0].launch.command: no program true in PATH (%s)"),
+    "its directory": ({"servers[0].launch.command": "true",
+                       "servers[0].launch.directory": "%s/file"},
+                      "servers[0].launch.directory: %s/file: Not a directory"),
+    "its output": ({"servers[0].launch.command": "true",
+                    "servers[0].launch.output": "%s/no/such"},
+                   "servers[0].launch.output: %s/no/such: No such file or "
+                   "directory; make its directory"),
+    "access log": ({"access_log.path": "%s/no/access.log"},
+                   "access_log.path: %s/no/access.log: No such file"),
+    "libjvm": ({"servers[0].jvm": "usdt:%s/none.so"},
+               "servers[0].jvm: usdt:%s/none.so: No such file"),
+}
+
+
+@pytest.mark.parametrize("what", MACHINE)
+def test_what_the_machine_lacks(build, scratch, what):
+    # Goal: -t finds what a configuration names and this machine has not; with
+    # it there is nothing to find.
+    keys, sentence = MACHINE[what]
+    (scratch / "file").touch()
+    status, out, err = ran(build / "tailor", "-t", *set_keys(keys, scratch))
+    assert (status, out) == (1, "")
+    assert err.startswith("tailor: " + sentence.replace("%s", str(scratch)))
+    assert err.count("\n") == 1
+    (scratch / "file").chmod(0o755)
+    status, _, err = ran(build / "tailor", "-t", *set_keys({
+        "servers[0].launch.command": "./file", "proxy.cpu": "0",
+        "servers[0].launch.directory": "%s", "servers[0].launch.cpus": "0",
+        "access_log.path": "%s/access.log"}, scratch))
+    assert (status, err) == (0, "")
 
 
 @needs_root
@@ -191,7 +273,8 @@ def test_as_the_wrong_user(public, scratch, keys, user, event, parts):
     status, _, err = ran(public / "tailor", *set_keys(keys, scratch),
                          user=user, group=user, extra_groups=[])
     assert status == 1
-    line = next(x for x in err.splitlines() if f" {event} " in x)
+    line = err.splitlines()[-1]
+    assert f" {event} " in line, err
     for part in parts:
         assert part in line
 
@@ -249,15 +332,14 @@ def test_with_a_running_tailor(ctl, upstream, tailor, scratch):
         assert client.get("/.talechain/timeline/x").status == 404
     for words, *parts in [
             ("why nonsense", "no request had this x-request-id",
-             '"tailorctl slow"', "proxy.trust or talechain.allow"),
+             '"tailorctl slow"', "proxy.trusted_proxies or talechain.allow"),
             (f"why {evicted}", "expired", "raise slow.history"),
-            ("pin nonsense", "no request had this x-request-id"),
+            ("why nonsense --pin", "no request had this x-request-id"),
             ("drain nobody", 'no server is named "nobody"', "there is a"),
             ("drain a", "no other server is ready", "--force"),
             ("restart a", "did not launch"),
-            ("ready a", "already done"),
-            ("switch", "there is no standby", "only one server"),
-            ("gain", "no request in watch mode yet", "tailorctl ledger"),
+            ("undrain a", "already done"),
+            ("switch", "there is no backup", "only one server"),
             ("slow --cause GC", "the codes: unknown client_send", " gc "),
             ("why slowest", "without an id, why takes the slowest"),
             ("log", "stream is private", "profiler.stream"),
@@ -331,6 +413,37 @@ def test_reload_of_an_error(ctl, upstream, tailor):
         assert (result.returncode, result.out, result.err) == (0, said, "")
     with t.client() as c:
         assert c.get().status == 200
+
+
+def test_beside_a_running_tailor(build, upstream, tailor):
+    # Goal: -t names what a reload would change, and what needs a restart, also
+    # if the file is known by another path and names the tailor otherwise; of a
+    # file that is not the running one's it says nothing.
+    t = tailor(upstream("a").serve(), profiler=QUICK)
+    path = pathlib.Path(t.directory, "tailor.json")
+    link = path.with_name("link.json")
+    link.symlink_to(path)
+
+    def tested(file=path):
+        status, out, err = ran(build / "tailor", "-t", "-c", file)
+        assert (status, err) == (0, "")
+        first, *more = out.splitlines()
+        assert " is ok: 1 server" in first
+        return more
+
+    name = t.ask_json("/config")["instance"]
+    assert tested() == [f"the running tailor {name} has it in force"]
+    t.rewrite(slow={"target": "3ms"}, listen=[f"127.0.0.1:{free_port()}"])
+    would = [f"a reload of the running tailor {name} would change:",
+             "    listen", "    slow.target"]
+    assert tested() == tested(link) == would
+    t.rewrite(slow={"history": 77})
+    first, error = tested()
+    assert first == f"the running tailor {name} would refuse to reload it:"
+    assert error.startswith("    slow.history: a reload cannot change it; rest")
+    copy = path.with_name("copy.json")
+    copy.write_bytes(path.read_bytes())
+    assert tested(copy) == []
 
 
 # --- systemd ----------------------------------------------------------------------------

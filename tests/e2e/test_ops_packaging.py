@@ -48,7 +48,7 @@ def test_systemd_reads_the_unit(build, tmp_path, name):
     # Goal: systemd finds nothing wrong, with the drop-in for the kernel's
     # events, and takes what that adds.
     path = unit(tmp_path, name)
-    path.write_text(path.read_text().replace("/usr/sbin", str(build)))
+    path.write_text(re.sub("/usr/s?bin", str(build), path.read_text()))
     if "@" in name:  # one of the template
         path = path.rename(tmp_path / "tailor@root.service")
     folder = tmp_path / f"{path.name}.d"
@@ -70,20 +70,19 @@ def test_example_for_attaching(build):
 
 @pytest.mark.parametrize("name", UNITS)
 def test_unit_says_what_the_program_does(tmp_path, name):
-    # Goal: notify, watchdog and a reload that is checked first.
+    # Goal: notify, watchdog and a reload that waits for the result.
     text = unit(tmp_path, name).read_text()
     assert "\nType=notify\n" in text and "\nWatchdogSec=" in text
-    reloads = re.findall(r"^ExecReload=(.*)", text, re.M)
-    assert reloads[0].startswith("/usr/sbin/tailor -t")
-    assert reloads[1].endswith("-HUP $MAINPID")
+    assert re.findall(r"^ExecReload=(.*)", text, re.M) == [
+        "/usr/bin/tailorctl reload"]
 
 
-@pytest.fixture(name="installed", scope="module")
-def installed_files(tmp_path_factory):
-    """DESTDIR after an installation of this build under /usr.  The pages are
-    made here, for a test does not write into the build."""
+@pytest.fixture(name="built", scope="module")
+def built_pages(tmp_path_factory):
+    """This build with its manual pages, which are made here, for a test does
+    not write into the build."""
     build = pathlib.Path(os.environ["TAILOR_BUILD"]).resolve()
-    copy, root = (tmp_path_factory.mktemp(n) for n in ("build", "root"))
+    copy = tmp_path_factory.mktemp("build")
     pages = {p.stem: p.read_text() for p in (ROOT / "docs").glob("*.scd")}
     for name in ("tailor", "tailorctl", "tailor-load", "libtailor-jvm.so",
                  "timeline.schema.json"):
@@ -106,15 +105,31 @@ def installed_files(tmp_path_factory):
     pages["tailor.8"] = pages["tailor.8"].replace("@requests@", (
         ROOT / "proxy/admin/page/index.txt").read_text().rstrip("\n"))
     pages["tailor-ring.7"] += \
-        f"```\n{output(build / 'tailorctl', 'events')}```\n"
+        f"```\n{output(build / 'tailorctl', 'log', '--list')}```\n"
     (copy / "man").mkdir()
     for name, text in pages.items():
         (copy / "man" / name).write_text(
             output("scdoc", input=text, stdin=None))
-    output("tools/install-files", cwd=ROOT,
-           env={**os.environ, "DESTDIR": str(root), "PREFIX": "/usr",
-                "BUILD": str(copy)})
+    return copy
+
+
+def install(root, prefix, built, *remove):
+    """make install, or make uninstall; what it prints."""
+    return output("tools/install-files", *remove, cwd=ROOT, env={
+        **os.environ, "DESTDIR": str(root), "PREFIX": prefix,
+        "BUILD": str(built)})
+
+
+@pytest.fixture(name="installed", scope="module")
+def installed_files(built, tmp_path_factory):
+    """DESTDIR after an installation of this build under /usr."""
+    root = tmp_path_factory.mktemp("root")
+    install(root, "/usr", built)
     return root
+
+
+def files_in(root):
+    return {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
 
 
 needs_scdoc = pytest.mark.skipif(shutil.which("scdoc") is None,
@@ -125,8 +140,7 @@ needs_scdoc = pytest.mark.skipif(shutil.which("scdoc") is None,
 def test_installation(installed):
     # Goal: nothing lies outside of where it belongs, the unit names what was
     # installed, and a second installation keeps the configuration.
-    files = {str(p.relative_to(installed)) for p in installed.rglob("*")
-             if p.is_file()}
+    files = files_in(installed)
     assert {f for f in files if not f.startswith("usr/")} == {
         "etc/tailor/tailor.json", "etc/logrotate.d/tailor"}
     units = installed / "usr/lib/systemd/system"
@@ -139,6 +153,51 @@ def test_installation(installed):
     for program in ("usr/sbin/tailor", "usr/bin/tailorctl",
                     "usr/bin/tailor-load"):
         assert (installed / program).stat().st_mode & 0o777 == 0o755
+
+
+@needs_scdoc
+@pytest.mark.parametrize("prefix", ["/usr", "/usr/local", "/opt/x"])
+def test_what_is_installed_is_removed(built, tmp_path, prefix):
+    # Goal: uninstall removes every file, also without a build, and keeps what
+    # the administrator has changed, and says so; directories of others stay.
+    root = tmp_path / "root"
+    other = root / prefix[1:] / "share/zsh/site-functions"
+    other.mkdir(parents=True)
+    assert install(root, prefix, built) == ""
+    assert len(files_in(root)) > 60
+    assert install(root, prefix, built) == ""  # again, over it
+    assert install(root, prefix, tmp_path / "none", "remove") == ""
+    assert not files_in(root) and other.is_dir()
+    assert not [*root.rglob("tailor")]
+    install(root, prefix, built)
+    for changed in files_in(root):
+        if changed.endswith(("tailor.json", "logrotate.d/tailor")):
+            with open(root / changed, "a", encoding="utf-8") as file:
+                file.write("\n")
+    install(root, prefix, built)
+    kept = install(root, prefix, built, "remove")
+    assert {line.partition(f": {root}/")[2] for line in kept.splitlines()} == (
+        files_in(root))
+    assert len(files_in(root)) == 2
+
+
+@needs_scdoc
+def test_what_shells_and_logrotate_read(built, tmp_path):
+    # Goal: under /usr/local, the default, too, completions and the rotation of
+    # logs are where they are looked for.
+    install(tmp_path, "/usr/local", built)
+    files = files_in(tmp_path)
+    assert "etc/logrotate.d/tailor" in files
+    # bash-completion reads XDG_DATA_DIRS, which begins with /usr/local/share.
+    assert "usr/local/share/bash-completion/completions/tailorctl" in files
+    if shutil.which("zsh"):
+        assert any(f"{path[1:]}/_tailorctl" in files for path in output(
+            "zsh", "-fc", "print -l $fpath").splitlines())
+    if shutil.which("fish"):
+        found = output("fish", "-c", "printf '%s\\n' $fish_complete_path",
+                       env={**os.environ, "XDG_DATA_DIRS": "",
+                            "HOME": str(tmp_path)}).splitlines()
+        assert any(f"{path[1:]}/tailorctl.fish" in files for path in found)
 
 
 @needs_scdoc
@@ -192,8 +251,7 @@ def test_pages_are_clean(installed):
 def test_the_packages_take_what_is_installed(installed):
     # Goal: each installed file is in a Debian package or left out on purpose,
     # and no package wants a file that there is not.
-    files = {str(p.relative_to(installed)) for p in installed.rglob("*")
-             if p.is_file()}
+    files = files_in(installed)
     wanted = [line.split()[0] for path in (ROOT / "debian").glob("*.install")
               for line in path.read_text().splitlines()]
     wanted += (ROOT / "debian/not-installed").read_text().split()
@@ -205,8 +263,9 @@ def test_the_packages_take_what_is_installed(installed):
     assert not files
 
 
-def maintained(tmp_path, script, *arguments):
-    """What a maintainer script has systemd do, where there is a systemd."""
+def maintained(tmp_path, script, *arguments, refused=False):
+    """What a maintainer script has systemd do, where there is a systemd, and
+    what it prints; units that are refused do not restart."""
     (tmp_path / "systemd").mkdir(exist_ok=True)
     text = (ROOT / "debian" / f"tailor.{script}").read_text()
     assert "/run/systemd/system" in text
@@ -215,45 +274,75 @@ def maintained(tmp_path, script, *arguments):
                                  str(tmp_path / "systemd")))
     calls = tmp_path / f"{script}.calls"
     calls.write_text("")
-    invoke = tmp_path / "deb-systemd-invoke"
-    invoke.write_text(f'#!/bin/sh\necho "$@" >>{calls}\n')
-    invoke.chmod(0o755)
-    output("sh", copy, *arguments, cwd=tmp_path,
-           env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
-    return [line.split() for line in calls.read_text().splitlines()]
+    for name in ("deb-systemd-invoke", "systemctl"):
+        fake = tmp_path / name
+        fake.write_text(f'#!/bin/sh\necho "$@" >>{calls}\nexit '
+                        f"{int(refused and name != 'systemctl')}\n")
+        fake.chmod(0o755)
+    run = ran("sh", copy, *arguments, cwd=tmp_path,
+              env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert run.returncode == 0, run.err
+    return [line.split() for line in calls.read_text().splitlines()], run.err
 
 
 def test_services_stop_before_their_program_goes(tmp_path):
     # Goal: removing the package stops every unit in it; an upgrade stops none
-    # and restarts the instances that run.
+    # and restarts what runs, instances too, or says that it could not.
     kinds = [p.name.replace("@", "@*") for p in
              (ROOT / "packaging").glob("*.s[eo][rc]*")]
     assert len(kinds) == 2
-    (stopped,) = maintained(tmp_path, "prerm", "remove")
+    (stopped, forgotten), _ = maintained(tmp_path, "prerm", "remove")
+    assert forgotten == ["reset-failed", *stopped[1:]]
     assert stopped[0] == "stop" and sorted(stopped[1:]) == sorted(kinds)
-    assert maintained(tmp_path, "prerm", "upgrade", "0.2") == []
-    assert maintained(tmp_path, "postinst", "configure", "0.1") == [
-        ["try-restart", "tailor@*.service"]]
-    assert maintained(tmp_path, "postinst", "configure", "") == []
+    assert maintained(tmp_path, "prerm", "upgrade", "0.2")[0] == []
+    calls, said = maintained(tmp_path, "postinst", "configure", "0.1")
+    assert calls[0] == ["--system", "daemon-reload"] and said == ""
+    assert sorted(calls[1:]) == sorted(["try-restart", k] for k in kinds)
+    assert maintained(tmp_path, "postinst", "configure", "")[0] == []
+    _, said = maintained(tmp_path, "postinst", "configure", "0.1", refused=True)
+    assert all(f"{kind}: not restarted; the journal" in said for kind in kinds)
 
 
 def test_purge_leaves_nothing(tmp_path):
-    # Goal: neither state nor logs, of instances whose configuration was removed
-    # before, too; and nothing of others.
+    # Goal: neither state, logs nor sockets, of instances whose configuration
+    # was removed before, too, nor the user if it is ours; nothing of others,
+    # and what the administrator wrote is named.
     text = (ROOT / "debian/tailor.postrm").read_text()
     script = tmp_path / "postrm"
-    script.write_text(re.sub(r"(?<=\s)/(?=var/|etc/)", f"{tmp_path}/", text))
-    ours = [f"var/{kind}/tailor{name}" for kind in ("lib", "log")
+    script.write_text(re.sub(r"(?<=[\s!])/(?=var/|etc/|run/|dev/shm)",
+                             f"{tmp_path}/", text))
+    ours = [f"{kind}/tailor{name}" for kind in ("var/lib", "var/log", "run")
             for name in ("", "-tomcat", "-gone")]
-    for path in [*ours, "var/log/other", "etc/tailor"]:
+    for path in [*ours, "var/log/other", "etc/tailor", "dev/shm"]:
         (tmp_path / path).mkdir(parents=True)
         (tmp_path / path / "file").touch()
-    (tmp_path / "etc/tailor/tomcat.json").touch()
+    (tmp_path / "dev/shm/tailor-8080.stream").touch()
+    fake = tmp_path / "bin"
+    fake.mkdir()
+    for name, body in (("getent", "cat passwd"), ("userdel", "echo $1 >>gone")):
+        (fake / name).write_text(f"#!/bin/sh\n{body}\n")
+        (fake / name).chmod(0o755)
+
+    def run(word):
+        result = ran("sh", script, word, cwd=tmp_path,
+                     env={"PATH": f"{fake}:{os.environ['PATH']}"})
+        assert result.returncode == 0
+        return result.err
+
+    user = "tailor:x:999:999:{}:/:/usr/sbin/nologin\n"
+    (tmp_path / "passwd").write_text(user.format("A person"))
     for word in ("remove", "purge"):
         assert all((tmp_path / path).exists() for path in ours)
-        output("sh", script, word, cwd=tmp_path)
+        said = run(word)
     assert not [path for path in ours if (tmp_path / path).exists()]
     assert (tmp_path / "var/log/other/file").exists()
+    assert [p.name for p in (tmp_path / "dev/shm").iterdir()] == ["file"]
+    assert said == f"tailor: {tmp_path}/etc/tailor/file was not removed\n"
+    assert not (tmp_path / "gone").exists()
+    name = re.search('"(.*)"', (ROOT / "packaging/tailor.sysusers").read_text())
+    (tmp_path / "passwd").write_text(user.format(name[1]))
+    run("purge")
+    assert (tmp_path / "gone").read_text() == "tailor\n"
 
 
 @pytest.mark.skipif(shutil.which("systemctl") is None,

@@ -34,7 +34,7 @@ def test_reload_changes_keys(upstream, tailor):
         # The same connection goes on.
         assert c.get().get("server-timing") is None
     assert t.ask_json("/slow")["target_ns"] == 7_000_000
-    assert t.ask("/reload").status == 405
+    assert t.ask("/reload", "PUT").status == 405
     for changed in ["warmup.max"], []:
         assert t.reload(proxy={"add_fields": []}, slow={"target": "7ms"},
                         warmup={"max": "7s"}) == changed
@@ -70,6 +70,13 @@ def test_wrong_configuration_is_kept_out(upstream, tailor):
     assert "add_fields" not in errors
     nothing_changed()
 
+    t.rewrite(servers=[*t.config["servers"], {
+        "name": "new", "address": "127.0.0.1:1",
+        "launch": {"command": ["no-such-program"]}}])
+    answer = t.ask("/reload", "POST")
+    assert answer.status == 422
+    assert b"servers[1].launch.command: no program no-such" in answer.body
+
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -89,6 +96,74 @@ def test_wrong_configuration_is_kept_out(upstream, tailor):
 
     t.reload(proxy={"add_fields": []})
     assert t.get().get("server-timing") is None
+
+
+def test_a_question_changes_nothing(upstream, tailor):
+    # Goal: GET /reload names what a POST would change, or what needs a restart,
+    # and changes, counts and logs nothing.
+    t = tailor(upstream("active").serve())
+
+    def asked(**sections):
+        t.rewrite(**sections)
+        answer = t.ask("/reload")
+        found = json.loads(answer.body)
+        at = os.stat(f"{t.directory}/tailor.json")
+        assert (found["device"], found["inode"]) == (at.st_dev, at.st_ino)
+        assert not found["reloaded"]
+        return answer.status, found["changed"], found["errors"]
+
+    assert asked() == (200, [], [])
+    assert asked(proxy={"add_fields": []}) == (200, ["proxy.add_fields"], [])
+    status, changed, (error,) = asked(slow={"history": 77})
+    assert (status, changed) == (422, [])
+    assert error.startswith("slow.history: a reload cannot change it; restart")
+    assert t.get().get("server-timing") is not None
+    assert t.metrics()['tailor_config_reload_total{result="done"}'] == 0
+    assert "reload" not in t.log
+
+
+def test_the_listener_of_metrics(upstream, tailor):
+    # Goal: it is opened, moved, closed, and given to other clients; the old
+    # one stays if the new one cannot be.
+    one, two = (f"127.0.0.1:{free_port()}" for _ in range(2))
+
+    def asked(at):
+        host, _, port = at.rpartition(":")
+        with Client((host, int(port))) as c:
+            return c.get("/healthz").status
+
+    t = tailor(upstream("active").serve())
+    assert t.reload(metrics={"listen": one}) == ["metrics.listen"]
+    assert asked(one) == 200
+    assert t.reload(metrics={"listen": two}) == ["metrics.listen"]
+    assert asked(two) == 200
+    with pytest.raises(ConnectionRefusedError):
+        asked(one)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        at = f"127.0.0.1:{taken.getsockname()[1]}"
+        t.rewrite(metrics={"listen": at})
+        answer = t.ask("/reload", "POST")
+    assert answer.status == 422
+    assert f"metrics.listen: {at} cannot be used".encode() in answer.body
+    assert asked(two) == 200
+    assert t.reload(metrics={"listen": two, "allow": ["192.0.2.0/24"]}) == [
+        "metrics.allow"]
+    assert asked(two) == 403
+    t.reload()
+    with pytest.raises(ConnectionRefusedError):
+        asked(two)
+    assert t.get().status == 200
+
+
+def test_the_form_of_the_log(upstream, tailor):
+    # Goal: log.format is in force for the line that says so.
+    t = tailor(upstream("active").serve())
+    assert t.reload(log={"format": "json"}) == ["log.format"]
+    assert '"event":"reloaded"' in t.wait_log('"keys":"log.format"')
+    t.reload()
+    t.wait_log(' reloaded .*keys="log.format"')
 
 
 def test_requests_finish_under_the_old_one(upstream, tailor):
@@ -161,7 +236,7 @@ def test_a_reload_waits_for_no_other_process(upstream, tailor, scratch):
 
 def test_hedging_is_switched_on(pair):
     # Goal: the policy follows: a hazard in force is acted upon once the mode
-    # allows it, and hedging.allow is in force for the next request.
+    # allows it, and hedging.repeatable is in force for the next request.
     pair.b.serve()
     t = pair(hedging={"mode": "watch"})
     t.hazard("a", "begin")
@@ -169,7 +244,7 @@ def test_hedging_is_switched_on(pair):
         c.request()
         pair.a.expect().reply(200, b"a")
         assert c.response().body == b"a"
-        t.reload(hedging={"mode": "act", "allow": ["POST /search"]})
+        t.reload(hedging={"mode": "act", "repeatable": ["POST /search"]})
         t.wait_server("b", active=True)
         assert c.get().body == b"b"
         pair.b.script()

@@ -379,6 +379,24 @@ def test_the_directory_in_tmp_is_taken(house):
     t.wait_log(" reloaded ")
 
 
+def test_roots_beside_that_of_a_unit(house):
+    # Goal: root's has directories of its own where the service's user has the
+    # usual ones; tailorctl finds it.
+    for place in ("/run/tailor", "/var/lib/tailor"):
+        house.path(place).mkdir()
+        os.chown(house.path(place), UID, UID)
+    t = house.up()
+    assert not worries(t)
+    assert house.path(f"/run/tailor-root/admin-{house.port}.sock").is_socket()
+    assert house.path(f"/var/lib/tailor-root/tales-{house.port}").is_dir()
+    info = house.run(house.public / "tailorctl", "-a", str(house.port), "info")
+    assert info.returncode == 0, info.err
+    t.signal(signal.SIGHUP)
+    t.wait_log(" reloaded ")
+    stop(t, signal.SIGTERM)
+    assert not list(house.path("/run/tailor-root").iterdir())
+
+
 def test_a_socket_in_place_of_ours(house):
     # Goal: that another user listens at the path of channels is no reason to
     # end; they are off, with what to do.

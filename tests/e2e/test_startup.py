@@ -167,7 +167,7 @@ def test_nothing_to_do(build):
     # Goal: without a server or listener the first step is shown; a key of the
     # command line that is none has the one that is meant.
     for arguments, said in ((), "tailor --listen :8080 --active 127.0.0.1:"), (
-            ("--set", "servers.0.address=:1"), "did you mean servers[0].addr"):
+            ("--set", "servers.x.address=:1"), "did you mean servers[0].addr"):
         status, _, err = ran(build / "tailor", *arguments)
         assert status == 1 and said in err
 
@@ -205,13 +205,24 @@ def test_the_line_of_each_server_and_the_last_one(upstream, tailor):
     assert 'sees="end, restart"' in seen
     assert 'misses="collections: CPython is probed only on request; ' in seen
     assert 'do="servers[0].jvm=usdt; profiler.kernel=lite"' in seen
+    # And it stays to be read: /servers has the same.
+    kernel = {"signals": "stops, quota, kernel events",
+              "why": "not configured: profiler.kernel is off",
+              "do": "profiler.kernel=lite"}
+    assert t.server("a")["misses"] == [
+        {"signals": "collections", "do": "servers[0].jvm=usdt",
+         "why": "CPython is probed only on request"}, kernel]
     lost = t.wait_log("server_not_found server=b ")
     assert "nothing listens" in lost and 'do="start it, or' in lost
+    (miss,) = t.server("b")["misses"]
+    assert miss["signals"] == "its process"
+    assert miss["do"].startswith("start it, or correct servers[].address")
     # Not again when the other one responds.
     upstream("b", port=int(address.rpartition(":")[2]))
     t.wait_log("server_ready server=b")
     t.wait_log("server_observed server=b")
     assert t.log.count(" ready route=") == 1
+    t._wait_for(lambda: kernel in t.server("b")["misses"], "b misses it")
 
 
 def test_an_address_behind_a_gateway(upstream, tailor):
@@ -250,9 +261,9 @@ def test_closed_output(build, tmp_path, upstream, admin, program):
     # Goal: what is opened first is not taken for a closed standard output,
     # and nothing is printed into it; of tailor see test_rights.py.
     server = upstream("active").serve()
-    admin.answers["GET /readyz"] = http(200, "ok\n")
+    admin.answers["GET /info"] = http(200, "{}")
     arguments = {
-        "tailorctl": ["-a", admin.path, "ready"],
+        "tailorctl": ["-a", admin.path, "info"],
         "tailor-load": ["-i", "1", "-n", "5", "-r", "100", "-o",
                         tmp_path / "out", f"http://{server.address}/"]}
     child = subprocess.Popen(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh",

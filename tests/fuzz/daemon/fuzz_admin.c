@@ -135,7 +135,7 @@ proxy_begin(void)
 		check(profiler_new(&profiler, &o) == 0, "profiler");
 		check(analysis_new(&analysis, &a) == 0, "analysis");
 	}
-	process->source = (struct config_source){configure, NULL};
+	process->source = (struct config_source){.read = configure};
 	proxy->profiler = profiler;
 	proxy->timeline = timeline;
 	proxy->analysis = analysis;

@@ -210,6 +210,42 @@ TEST(test_json_lines)
 	}
 }
 
+TEST(test_the_latest_error_comes_last)
+{
+	int fd = capture_begin();
+
+	text_open();
+	log_event(LOG_LEVEL_ERROR, "first", "");
+	log_event(LOG_LEVEL_ERROR, "why", "advice=\"%s\"", "do");
+	log_repeat_error();
+	log_event(LOG_LEVEL_NOTICE, "later", "");
+	log_repeat_error();
+	log_repeat_error();
+	log_close();
+	capture_end(fd);
+	assert_int_equal(count_of(captured, "first"), 1);
+	assert_int_equal(count_of(captured, " error why advice=\"do\"\n"), 2);
+	assert_string_equal(
+	    strstr(captured, " later\n") + 7 + 25, "error why advice=\"do\"\n");
+}
+
+TEST(test_format_changes_while_open)
+{
+	int fd = capture_begin();
+
+	text_open();
+	log_event(LOG_LEVEL_NOTICE, "before", "");
+	log_close();
+	log_open();
+	log_prepare(LOG_LEVEL_NOTICE, LOG_FORMAT_JSON);
+	log_event(LOG_LEVEL_NOTICE, "after", "");
+	log_close();
+	capture_end(fd);
+	assert_non_null(strstr(captured, "Z notice before\n"));
+	assert_non_null(strstr(captured, "\"event\":\"after\"}\n"));
+	assert_int_equal(count_of(captured, "\n"), 2);
+}
+
 TEST(test_level_filters)
 {
 	int fd = capture_begin();

@@ -95,7 +95,7 @@ TEST(test_files)
 	struct tale t;
 
 	a_function_of_this_test_with_a_name_that_needs_three_pieces();
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	check(s, TALECHAIN_STACK_RAN, own,
 	    "a_function_of_this_test_with_a_name_that_needs_three_pieces");
 	check(s, TALECHAIN_STACK_RAN, own + 4,
@@ -120,37 +120,84 @@ TEST(test_no_function)
 {
 	struct symbols *s;
 
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	check(s, TALECHAIN_STACK_RAN, (uint64_t)(uintptr_t) "text",
 	    "[test_symbols]");
 	symbols_free(&s);
 }
 
+/* Write this process's map of one piece of code. */
+static void
+map_write(const char *path, const char *lines, uint64_t code)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fprintf(f, lines, (unsigned long)code, (unsigned long)code);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Goal: code of no file has the name that the runtime's map has, and only
+ * memory that may be executed is code. */
 TEST(test_generated)
 {
-	char path[64];
-	uint64_t code;
+	uint64_t code, data;
 	struct symbols *s;
-	FILE *f;
-	void *at =
-	    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char path[64];
+	char *at = mmap(NULL, 8192, PROT_READ | PROT_EXEC,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(at != MAP_FAILED);
+	code = (uint64_t)(uintptr_t)at;
+	data = code + 4096;
+	assert_int_equal(mprotect(at + 4096, 4096, PROT_READ), 0);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map_write(path, "%lx 40 Lorg/A;::b(int)\nnonsense\n%lx 2000", code);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
+	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "Lorg/A;::b(int)");
+	check(s, TALECHAIN_STACK_RAN, code + 0x40, "");
+	/* It is written anew, and the code is another. */
+	map_write(path, "%lx 2000 c\n", code);
+	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "c");
+	check(s, TALECHAIN_STACK_RAN, data, "");
+	unlink(path);
+	symbols_free(&s);
+	munmap(at, 8192);
+}
+
+/* Goal: a map that is a link, another user's, an earlier process's or too large
+ * is not read. */
+TEST(test_foreign_map)
+{
+	const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	char path[64], other[64];
+	struct symbols *s;
+	uint64_t code;
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(at != MAP_FAILED);
 	code = (uint64_t)(uintptr_t)at;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fprintf(f, "%lx 40 an older one\nnonsense\n%lx 40 Lorg/A;::b(int)\n",
-	    (unsigned long)code, (unsigned long)code);
-	fclose(f);
-	assert_int_equal(symbols_new(&s, -1), 0);
-	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "Lorg/A;::b(int)");
-	check(s, TALECHAIN_STACK_RAN, code + 0x40, "");
-	/* It is written anew, and the code is another. */
-	f = fopen(path, "w");
-	fprintf(f, "%lx 40 c\n", (unsigned long)code);
-	fclose(f);
-	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "c");
+	snprintf(other, sizeof(other), "/tmp/perf-%d.other", getpid());
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
+	map_write(other, "%lx 40 linked\n", code);
+	assert_int_equal(symlink(other, path), 0);
+	check(s, TALECHAIN_STACK_RAN, code, "");
+	unlink(path);
+	assert_int_equal(rename(other, path), 0);
+	check(s, TALECHAIN_STACK_RAN, code, "linked");
+	assert_int_equal(truncate(path, ((off_t)32 << 20) + 1), 0);
+	check(s, TALECHAIN_STACK_RAN, code, "");
+	map_write(path, "%lx 40 of an earlier process\n", code);
+	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+	check(s, TALECHAIN_STACK_RAN, code, "");
+	map_write(path, "%lx 40 own\n", code);
+	check(s, TALECHAIN_STACK_RAN, code, "own");
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, 1, 1), 0);
+		check(s, TALECHAIN_STACK_RAN, code, "");
+	}
 	unlink(path);
 	symbols_free(&s);
 	munmap(at, 4096);
@@ -169,7 +216,7 @@ TEST(test_kernel)
 	struct tale t;
 
 	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
-	assert_int_equal(symbols_new(&s, fd), 0);
+	assert_int_equal(symbols_new(&s, fd, NULL), 0);
 	/* Not while a client waits, and not remembered as having none. */
 	tale_init(&t, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000050), 0);
 	symbols_name(s, &t, true);
@@ -184,7 +231,7 @@ TEST(test_kernel)
 	fd = memfd_create("kallsyms", MFD_CLOEXEC);
 	assert_int_equal(
 	    write(fd, hidden, sizeof(hidden) - 1), sizeof(hidden) - 1);
-	assert_int_equal(symbols_new(&s, fd), 0);
+	assert_int_equal(symbols_new(&s, fd, NULL), 0);
 	check(s, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000050), "");
 	symbols_free(&s);
 }
@@ -195,7 +242,7 @@ TEST(test_other_process)
 	struct symbols *s;
 	struct tale t;
 
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	tale_init(
 	    &t, TALECHAIN_STACK_RAN, address_of((void (*)(void))abort), 0);
 	t.end.ns = 1;
@@ -251,7 +298,7 @@ TEST(test_runtime)
 	int pipes[2];
 	pid_t pid;
 
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	runtime_is(s, getpid(), 0, "Go");
 	runtime_is(s, getpid(), -1, "");
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);

@@ -1,0 +1,150 @@
+main.o: daemon/main.c base/file.h base/log.h base/topology.h \
+  config/config.h base/json.h base/text.h base/instant.h daemon/beside.h \
+  daemon/daemon.h daemon/ready.h proxy/admin/admin.h \
+  proxy/admin/tale_api.h proxy/admin/token.h http/http.h http/slice.h \
+  proxy/analysis/analysis.h proxy/analysis/latencies.h \
+  proxy/analysis/routes.h base/busiest.h talechain/store/accounts.h \
+  base/histogram.h talechain/events/cause.h talechain/events/hazard.h \
+  talechain/events/counters.h proxy/analysis/tail.h \
+  proxy/analysis/accounts.h talechain/claims/story.h \
+  talechain/tale/tale.h talechain/timeline/timeline.h \
+  talechain/talechain.h proxy/analysis/tale_format.h \
+  talechain/store/store.h proxy/net/buffer.h proxy/request/proxy.h \
+  config/generation.h hedging/steer.h hedging/hedging.h hedging/window.h \
+  proxy/client/clients.h profiler/profiler.h profiler/options/stats.h \
+  profiler/options/options.h proxy/client/peer.h proxy/net/loop.h \
+  proxy/net/spool.h proxy/net/timer.h proxy/stats/metrics.h \
+  proxy/stats/distribution.h proxy/request/request_id.h \
+  proxy/request/slow_target.h proxy/stats/ledger.h proxy/stats/gain.h \
+  proxy/stats/recent.h proxy/upstream/upstream.h proxy/net/message.h \
+  proxy/upstream/replay.h daemon/inspect.h daemon/notify.h \
+  daemon/placement.h daemon/privileges.h daemon/settings.h shim/shim.h \
+  proxy/client/listeners.h proxy/request/slow.h
+
+base/file.h:
+
+base/log.h:
+
+base/topology.h:
+
+config/config.h:
+
+base/json.h:
+
+base/text.h:
+
+base/instant.h:
+
+daemon/beside.h:
+
+daemon/daemon.h:
+
+daemon/ready.h:
+
+proxy/admin/admin.h:
+
+proxy/admin/tale_api.h:
+
+proxy/admin/token.h:
+
+http/http.h:
+
+http/slice.h:
+
+proxy/analysis/analysis.h:
+
+proxy/analysis/latencies.h:
+
+proxy/analysis/routes.h:
+
+base/busiest.h:
+
+talechain/store/accounts.h:
+
+base/histogram.h:
+
+talechain/events/cause.h:
+
+talechain/events/hazard.h:
+
+talechain/events/counters.h:
+
+proxy/analysis/tail.h:
+
+proxy/analysis/accounts.h:
+
+talechain/claims/story.h:
+
+talechain/tale/tale.h:
+
+talechain/timeline/timeline.h:
+
+talechain/talechain.h:
+
+proxy/analysis/tale_format.h:
+
+talechain/store/store.h:
+
+proxy/net/buffer.h:
+
+proxy/request/proxy.h:
+
+config/generation.h:
+
+hedging/steer.h:
+
+hedging/hedging.h:
+
+hedging/window.h:
+
+proxy/client/clients.h:
+
+profiler/profiler.h:
+
+profiler/options/stats.h:
+
+profiler/options/options.h:
+
+proxy/client/peer.h:
+
+proxy/net/loop.h:
+
+proxy/net/spool.h:
+
+proxy/net/timer.h:
+
+proxy/stats/metrics.h:
+
+proxy/stats/distribution.h:
+
+proxy/request/request_id.h:
+
+proxy/request/slow_target.h:
+
+proxy/stats/ledger.h:
+
+proxy/stats/gain.h:
+
+proxy/stats/recent.h:
+
+proxy/upstream/upstream.h:
+
+proxy/net/message.h:
+
+proxy/upstream/replay.h:
+
+daemon/inspect.h:
+
+daemon/notify.h:
+
+daemon/placement.h:
+
+daemon/privileges.h:
+
+daemon/settings.h:
+
+shim/shim.h:
+
+proxy/client/listeners.h:
+
+proxy/request/slow.h:
