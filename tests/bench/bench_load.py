@@ -16,8 +16,8 @@ find     --runs searches for the highest rate that keeps a p99 of 20 ms, with
          often the interval holds the rate at which a queue of that kind has
          it.  Only if --only find is given: a minute for each.
 
-The others take four minutes and 70 seconds; a tool that hangs is ended.  How late it
-is at the usual rate tailor-load says itself, after each run.
+The others take four minutes and 70 seconds; a tool that hangs is ended.  How
+late it is at the usual rate tailor-load says itself, after each run.
 Prints figures, judges nothing.  Needs nginx-light; of wrk and apache2-utils
 what is not installed is left out.
 With --priority the server and every generator run with real-time priority
