@@ -356,7 +356,9 @@ def test_where_codes_are_shown(logged, ctl):
     why = ctl("-a", log.tailor.admin, "why", refused["id"]).out
     assert why.startswith("400: Tailor refused the request")
     slow = ctl("-a", log.tailor.admin, "slow").out
-    assert "error 502, ended SH" in slow and failed["id"] in slow
+    assert f"502 SH {failed['id']} " in slow
+    assert "error 502, ended SH" in ctl(
+        "-a", log.tailor.admin, "slow", "--all").out
     shown = ctl("-a", log.tailor.admin, "log", "-r", "--dump").out
     assert f"{refused['id']}" in shown and "400 PR" in shown
     assert "502 SH" in shown
@@ -382,4 +384,4 @@ def test_quick_failures_are_kept(logged, ctl):
     kept = [x["id"] for x in slow if x["reason"] == "failed"]
     assert 2 <= len(kept) <= 4 and gone["id"] not in kept
     assert "listed: failed, and quicker than the target" in ctl(
-        "-a", log.tailor.admin, "slow").out
+        "-a", log.tailor.admin, "slow", "--all").out
