@@ -281,12 +281,13 @@ static int64_t
 slowest(const struct deployment *d, int64_t took_ns, char id[80])
 {
 	char target[80];
+	long long seconds = took_ns / NS_PER_S + 1;
 	const cJSON *one;
 	int64_t total_ns;
 	cJSON *tree;
 
-	snprintf(target, sizeof(target), "/slow?n=1&sort=total&since=%lld",
-	    (long long)(took_ns / NS_PER_S + 1));
+	snprintf(
+	    target, sizeof(target), "/slow?n=1&sort=total&since=%lld", seconds);
 	tree = admin_json(d->options, target);
 	one = cJSON_GetArrayItem(field_list(tree, "slow"), 0);
 	total_ns = field_number(one, "total_ns", 0);

@@ -80,8 +80,8 @@ TEST(test_termination_reasons)
 	    [TERMINATION_PROXY] =
 		"host_twice status_line extra_bytes half_open",
 	    [TERMINATION_RESOURCE] =
-		"no_event no_memory overloaded spool_failed "
-		"spool_full spool_unreadable",
+		("no_event no_memory overloaded spool_failed "
+		 "spool_full spool_unreadable"),
 	    [TERMINATION_KILLED] = "drain_timeout stopped",
 	    [TERMINATION_LOCAL] = "talechain",
 	};
