@@ -88,9 +88,10 @@ def test_java_forbidden(tailor, java_classes, how):
     t = java(tailor, java_classes,
              *["-XX:+DisableAttachMechanism"] * (how == "jvm"),
              **{"jvm": "none"} if how == "key" else {})
-    pid = t.server("a")["pid"]
-    until(t, "/compute?ms=30",
-          lambda text: f"? (jcmd {pid} Compiler.perfmap)" in text)
+    hint = f"? (jcmd {t.server('a')['pid']} Compiler.perfmap)"
+    # In its first three seconds a JVM is not asked, so nothing is logged.
+    until(t, "/compute?ms=30", lambda text: hint in text
+          and " code_map_not_written server=a " in t.log)
     why = {"jvm": "DisableAttachMechanism", "key": "servers[].jvm"}[how]
     assert why in t.wait_log(" code_map_not_written server=a ")
     assert t.metrics()["tailor_code_maps_total"] == 0
