@@ -420,6 +420,17 @@ words_check(struct parse *p, const struct line_words *w)
 	    usage(p->l, w->command, use));
 }
 
+/* The first command that takes an option; the program, if that has no name. */
+static const char *
+taker(const struct command_line *l, const struct option_row *row)
+{
+	unsigned i = 0;
+
+	while (i + 1 < l->commands && !line_takes(row, i))
+		i++;
+	return l->command[i].name[0] != '\0' ? l->command[i].name : l->program;
+}
+
 /* Refuse options that the command does not take. */
 static int
 given_check(struct parse *p, unsigned command)
@@ -434,9 +445,13 @@ given_check(struct parse *p, unsigned command)
 			continue;
 		snprintf(key, sizeof(key), "%s/--%s", name, p->l->row[i].name);
 		meant = meant_by(p->l, key);
-		return refuse(p, "%s does not take --%s%s%s",
+		if (meant != NULL)
+			return refuse(p, "%s does not take --%s: %s",
+			    *name != '\0' ? name : p->l->program,
+			    p->l->row[i].name, meant);
+		return refuse(p, "%s does not take --%s; %s does",
 		    *name != '\0' ? name : p->l->program, p->l->row[i].name,
-		    meant != NULL ? ": " : "", meant != NULL ? meant : "");
+		    taker(p->l, &p->l->row[i]));
 	}
 	return 0;
 }

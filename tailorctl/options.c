@@ -158,6 +158,8 @@ static const struct line_instead insteads[] = {
     {"--limit --count --lines", "did you mean --number?"},
     {"--last", "did you mean --since?"},
     {"--order", "did you mean --sort?"},
+    {"restart/--all", "deploy restarts both servers"},
+    {"--tail", "log --stop-after N ends after N lines"},
     {"log/--force", "it follows without an option"},
     {"log/--number", "--stop-after ends it after N lines"},
     {"why/--number", "\"slow\" lists several requests"},

@@ -82,7 +82,7 @@ TEST(test_refused)
 {
 	static const char *const wrong[][2] = {
 	    {"--n 3", "--n is ambiguous: --number or --name?"},
-	    {"-n 3 x", "p does not take --number"},
+	    {"-n 3 x", "p does not take --number; pin does"},
 	    {"pin --name a x", "pin does not take --name: it has none"},
 	    {"pin", "ID is missing: p pin ID [OPTION]..."},
 	    {"pin a b", "\"b\" is one word too many: p pin ID [OPTION]..."},
