@@ -40,7 +40,8 @@ TEST(test_subcommands)
 	assert_int_equal(parse("ab --a " URL " --b " URL " -i 6"), 0);
 	assert_int_equal(verb, OPTIONS_AB);
 	assert_int_equal(parse("check --pause 7"), -EINVAL);
-	assert_string_equal(o.why, "check does not take --pause; tailor-load does");
+	assert_string_equal(
+	    o.why, "check does not take --pause; tailor-load does");
 	assert_int_equal(parse("--a " URL), -EINVAL);
 	assert_int_equal(parse("ab --a " URL), -EINVAL);
 	assert_int_equal(parse("check " URL), -EINVAL);
