@@ -548,6 +548,8 @@ threads_next(const struct explainer *ex, uint32_t tid,
 {
 	const struct thread_interval *all = ex->interval;
 
+	if (ex->intervals == 0)
+		return NULL;
 	if (p == NULL)
 		p = all + FIRST_WHERE(i, ex->intervals, all[i].tid >= tid);
 	else

@@ -198,11 +198,17 @@ code_attempt(struct codec *c, struct tale_attempt *a, struct instant base)
 	code_int(c, &a->status, 0, 999);
 }
 
+/* The instant from which a request's others are counted. */
+static struct instant
+request_base(const struct tale_request *r)
+{
+	return instant_is_set(r->first_byte) ? r->first_byte : r->received;
+}
+
 static void
 code_request(struct codec *c, struct tale_request *r)
 {
-	struct instant base =
-	    instant_is_set(r->first_byte) ? r->first_byte : r->received;
+	struct instant base = request_base(r);
 	unsigned termination = r->termination;
 
 	code_u64(c, &r->id);
@@ -218,6 +224,9 @@ code_request(struct codec *c, struct tale_request *r)
 	code_instant(c, &r->received, base);
 	code_instant(c, &r->committed, base);
 	code_instant(c, &r->finished, base);
+	/* Packed again, it would have another base. */
+	if (!c->packing && c->err == 0 && request_base(r).ns != base.ns)
+		c->err = -EPROTO;
 	code_u64(c, &r->stream_begin);
 	code_u64(c, &r->stream_end);
 	code_u64(c, &r->cookie);
