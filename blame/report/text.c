@@ -30,6 +30,13 @@ difference(int64_t ns)
 
 /* --- all requests --------------------------------------------------------- */
 
+static void
+print_estimated(void)
+{
+	printf("(estimates from accounts: the latencies of the other requests "
+	       "are not known)\n");
+}
+
 /* Print how many requests of a route have no class of their own. */
 static void
 print_unnamed(const struct blame_latency *l)
@@ -88,8 +95,7 @@ print_head(const struct blame_view *v, const struct blame_route *route,
 	if (l != NULL)
 		print_exact(v, l, r);
 	else
-		printf("(estimates from accounts: the latencies of the other "
-		       "requests are not known)\n");
+		print_estimated();
 	putchar('\n');
 }
 
@@ -300,6 +306,8 @@ print_route(const struct blame_view *v, const struct blame_route *route,
 		    0, "%s: %s", plain_cell(route->name, BLAME_ROUTE - 1), few);
 		if (l != NULL)
 			print_unnamed(l);
+		else
+			print_estimated();
 		return;
 	}
 	print_head(v, route, r);

@@ -167,10 +167,11 @@ blame_view_few(const struct blame_view *v, const struct blame_route *route,
 	if (requests >= needed)
 		return false;
 	snprintf(out, BLAME_FEW,
-	    "%.0f request%s: %s needs at least %.0f of them, and a ranking of "
+	    "%s%.0f request%s: %s needs at least %.0f of them, and a ranking "
+	    "of "
 	    "causes %.0f.  tailorctl why explains the slowest.",
-	    requests, requests == 1 ? "" : "s", v->name, needed,
-	    BLAME_BEYOND * needed);
+	    l != NULL ? "" : "about ", requests, requests == 1 ? "" : "s",
+	    v->name, needed, BLAME_BEYOND * needed);
 	return true;
 }
 
