@@ -194,6 +194,20 @@ set_analyze(void *to, const struct option_row *row, const char *text)
 	return *text != '\0' ? 0 : -EINVAL;
 }
 
+/* Store a directory's name, which is no file's. */
+static int
+set_directory(void *to, const struct option_row *row, const char *text)
+{
+	static const char *const files[] = {
+	    ".json", ".ndjson", ".html", ".csv", ".svg", ".txt"};
+	const char *end = strrchr(text, '.');
+
+	for (unsigned i = 0; end != NULL && i < COUNT(files); i++)
+		if (strcmp(end, files[i]) == 0)
+			return -EINVAL;
+	return *text != '\0' ? option_text(to, row, text) : -EINVAL;
+}
+
 static int
 set_percentiles(void *to, const struct option_row *row, const char *text)
 {
@@ -315,8 +329,9 @@ static const struct option_row rows[] = {
 	set_analyze, .wants = "a URL, auto or off", .commands = SENDS},
     {"token-file", 0, "FILE", "token for that Tailor", option_text,
 	AT(token_path), FROM(1, 0), .wants = A_FILE, .commands = SENDS},
-    {"out", 'o', "DIR", "write run.json, report.html and the rest", option_text,
-	AT(output.out_dir), FROM(1, 0), .wants = "a directory name",
+    {"out", 'o', "DIR", "write run.json, report.html and the rest",
+	set_directory, AT(output.out_dir),
+	.wants = "a directory (a file is --json FILE or --ndjson FILE)",
 	.commands = RUNS, .group = "Output"},
     {"json", 0, "FILE|-", "summary", option_text, AT(output.json_path),
 	FROM(1, 0), .wants = A_FILE, .commands = OF(RUN)},

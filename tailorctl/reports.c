@@ -311,6 +311,15 @@ short_time(const cJSON *one, char out[32])
 	return out;
 }
 
+/* How a request ended, "SH"; "": normally. */
+static const char *
+failed_code(const cJSON *one)
+{
+	const char *ended = text_of(one, "termination", "--");
+
+	return strcmp(ended, "--") != 0 ? ended : "";
+}
+
 /* Print why a request is in the list: "slower than the target (now 20.0ms)". */
 static void
 show_reason(const cJSON *one, int64_t target_ns)
@@ -322,7 +331,7 @@ show_reason(const cJSON *one, int64_t target_ns)
 	    {"asked", "its client had it analyzed"},
 	};
 	const char *code = text_of(one, "reason", "");
-	const char *ended = text_of(one, "termination", "");
+	const char *ended = failed_code(one);
 	int status = (int)field_number(one, "status", 0);
 	char text[200];
 
@@ -333,7 +342,7 @@ show_reason(const cJSON *one, int64_t target_ns)
 			snprintf(text, sizeof(text), "%s", reasons[i][1]);
 	if (status >= 500)
 		text_append(text, sizeof(text), ", error %d", status);
-	if (ended[0] != '\0' && strcmp(ended, "--") != 0)
+	if (ended[0] != '\0')
 		text_append(
 		    text, sizeof(text), ", ended %s", plain_cell(ended, 2));
 	if (field_number(one, "attempts", 1) > 1)
@@ -366,10 +375,10 @@ show_slow_line(const cJSON *one)
 	    plain_duration(field_number(one, "total_ns", -1)),
 	    plain_escape(TERMINAL_PLAIN));
 	plain_print_cell(cause, 14, cause_colour(cause));
-	printf("%s%3lld%s ",
+	printf("%s%3lld %-2s%s ",
 	    plain_escape(status >= 500 ? TERMINAL_RED : TERMINAL_PLAIN), status,
-	    plain_escape(TERMINAL_PLAIN));
-	rest = (int)(80 + plain_spare()) - 39 - printf("%-16s ", id);
+	    plain_cell(failed_code(one), 2), plain_escape(TERMINAL_PLAIN));
+	rest = (int)(80 + plain_spare()) - 42 - printf("%-16s ", id);
 	snprintf(text, sizeof(text), "%.16s %.300s",
 	    text_of(one, "method", "-"), text_of(one, "target", "-"));
 	printf("%s\n", plain_cell(text, rest > 8 ? (unsigned)rest : 8));
@@ -427,7 +436,7 @@ show_slow(const cJSON *tree)
 
 	plain_head(slow_all ? "FINISHED      TOTAL CAUSE          SERVER"
 			      "        REQUEST"
-			    : "FINISHED      TOTAL CAUSE              "
+			    : "FINISHED      TOTAL CAUSE          END    "
 			      "WHY ID           REQUEST");
 	cJSON_ArrayForEach(one, field_list(tree, "slow"))
 	{

@@ -398,12 +398,13 @@ rate_search_next(const struct rate_search *s, bool last, double *rate_per_s)
 	/* Where in the interval: both sides of the middle show the slope. */
 	static const double places[] = {0.5, 0.3, 0.7};
 	const struct tried_rate *bottom = &s->tried[0];
-	const struct tried_rate *top = &s->tried[s->count - 1];
+	const struct tried_rate *top = bottom;
 	struct rate_found f;
 	bool kept = false;
 
 	if (s->count == 0)
 		return choose(s, s->start_per_s, SEARCH_TRY_SHORT, rate_per_s);
+	top = &s->tried[s->count - 1];
 	for (const struct tried_rate *t = bottom; t <= top; t++) {
 		if (t->requests == 0 && t->late < LATE_MAX)
 			return choose(

@@ -141,6 +141,15 @@ pid_compare(const void *va, const void *vb)
 	return COMPARE(a->pid, b->pid);
 }
 
+/* True if an address is in CPython's loop over a function's code. */
+static bool
+is_python(const char *name)
+{
+	return strncmp(name, "_PyEval_EvalFrame", 17) == 0 ||
+	       strncmp(name, "[python3.", 9) == 0 ||
+	       strncmp(name, "[libpython3.", 12) == 0;
+}
+
 /* A process whose addresses are named. */
 struct process_code {
 	enum symbols_runtime runtime;
@@ -148,7 +157,8 @@ struct process_code {
 };
 
 /* Name n addresses of one process; only those that are not remembered are
- * searched.  Generated code is never remembered. */
+ * searched.  Generated code is never remembered, nor what could have another
+ * name by a map. */
 static struct process_code
 find(struct symbols *s, const struct tale *t, struct symbol *of, size_t n,
     bool hurry)
@@ -184,7 +194,9 @@ find(struct symbols *s, const struct tale *t, struct symbol *of, size_t n,
 	for (size_t i = 0; i < count; i++) {
 		*from[i] = unknown[i];
 		if (of->pid == 0 ||
-		    (!unknown[i].generated && unknown[i].name[0] != '\0'))
+		    (!unknown[i].generated && unknown[i].name[0] != '\0' &&
+			(code.runtime != RUNTIME_CPYTHON ||
+			    !is_python(unknown[i].name))))
 			*place_of(s, &unknown[i]) = unknown[i];
 	}
 	return code;
@@ -374,15 +386,6 @@ any_unsure(const struct symbol *of, size_t n)
 		if (of[i].generated && !is_sure(&of[i]))
 			return true;
 	return false;
-}
-
-/* True if an address is in CPython's loop over a function's code. */
-static bool
-is_python(const char *name)
-{
-	return strncmp(name, "_PyEval_EvalFrame", 17) == 0 ||
-	       strncmp(name, "[python3.", 9) == 0 ||
-	       strncmp(name, "[libpython3.", 12) == 0;
 }
 
 /* Name one address after the command that would give a name, if there is no

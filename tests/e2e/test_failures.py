@@ -357,8 +357,10 @@ def test_where_codes_are_shown(logged, ctl):
     assert why.startswith("400: Tailor refused the request")
     slow = wait_until(  # the analysis thread may be slower than the log
         lambda: failed["id"] in (out := ctl(
-            "-a", log.tailor.admin, "slow", "--all").out) and out, "it is kept")
-    assert "error 502, ended SH" in slow
+            "-a", log.tailor.admin, "slow").out) and out, "it is kept")
+    assert f"502 SH {failed['id']} " in slow
+    assert "error 502, ended SH" in ctl(
+        "-a", log.tailor.admin, "slow", "--all").out
     shown = ctl("-a", log.tailor.admin, "log", "-r", "--dump").out
     assert f"{refused['id']}" in shown and "400 PR" in shown
     assert "502 SH" in shown

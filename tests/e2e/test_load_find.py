@@ -118,8 +118,9 @@ def test_causes_from_tailor(tailor, upstream, find):
             time.sleep(3)
         return response(200, b"ok")
 
-    t = tailor(upstream().serve(answer), proxy={"trusted_proxies": ["127.0.0.0/8"]},
-               slow={"target": 0}, warmup={"requests": 0})
+    t = tailor(upstream().serve(answer), slow={"target": 0},
+               proxy={"trusted_proxies": ["127.0.0.0/8"]},
+               warmup={"requests": 0})
     done = find(f"http://127.0.0.1:{t.port}/x", "--p50", "2s", "--max-rate",
                 10, "--min-rate", 5, "-d", "60s")
     assert done.returncode == 0, (done.out, done.err)

@@ -86,6 +86,7 @@ COMMANDS = [
     ("tailor-load --http2 http://x/", "only HTTP/1.1"),
     ("tailor-load --insecure https://x/", "measure behind"),
     ("tailor-load ab http://x/", "--a URL and --b URL"),
+    ("tailor-load -o out.json http://x/", "a file is --json FILE"),
     # By meaning, and never a command that acts for one that asks.
     ("tailorctl watch", "did you mean log? It follows"),
     ("tailorctl maint a", "did you mean drain?"),

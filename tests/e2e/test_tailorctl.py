@@ -68,7 +68,7 @@ def test_slow_table(ask, admin):
     admin.answers["GET /slow?n=5"] = http(200, json.dumps(SLOW))
     (line,) = ask("slow", "-n", "5").out.splitlines()[1:]
     assert line.startswith(
-        "10-04 10:15  41.2ms gc             200 req-1            GET /search?q=")
+        "10-04 10:15  41.2ms gc             200    req-1            GET /search?q=")
     result = ask("slow", "-n", "5", "--all")
     assert result.returncode == 0, result.err
     lines = result.out.splitlines()

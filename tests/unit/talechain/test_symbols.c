@@ -205,23 +205,23 @@ TEST(test_foreign_map)
 	munmap(at, 4096);
 }
 
-/* Pretend to be a JVM: map a file of that name; *code receives a page of
- * generated code. */
-static void
-become_jvm(uint64_t *code)
+/* Pretend to be of a runtime: map a file of its name.  *code receives a page of
+ * generated code.  Returns the file's page. */
+static void *
+become(const char *file, uint64_t *code)
 {
 	char path[64];
-	void *at;
+	void *at, *mapped;
 	int fd;
 
-	snprintf(path, sizeof(path), "/tmp/tailor-jvm-%d", getpid());
+	snprintf(path, sizeof(path), "/tmp/tailor-run-%d", getpid());
 	assert_int_equal(mkdir(path, 0700), 0);
-	strcat(path, "/libjvm.so");
+	strcat(strcat(path, "/"), file);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, 4096), 0);
-	assert_true(
-	    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) != MAP_FAILED);
+	mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_true(mapped != MAP_FAILED);
 	close(fd);
 	unlink(path);
 	*strrchr(path, '/') = '\0';
@@ -230,6 +230,7 @@ become_jvm(uint64_t *code)
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(at != MAP_FAILED);
 	*code = (uint64_t)(uintptr_t)at;
+	return mapped;
 }
 
 static int asked_result;
@@ -254,8 +255,8 @@ TEST(test_java_without_map)
 	struct symbols *s;
 	struct tale t;
 	uint64_t code;
+	void *jvm = become("libjvm.so", &code);
 
-	become_jvm(&code);
 	assert_int_equal(symbols_new(&s, -1, &maps), 0);
 	tale_init(
 	    &t, TALECHAIN_STACK_RAN, address_of((void (*)(void))abort), 0);
@@ -274,6 +275,40 @@ TEST(test_java_without_map)
 	check(s, TALECHAIN_STACK_RAN, code,
 	    "? (Java: JDK 17 and later can name it)");
 	symbols_free(&s);
+	munmap(jvm, 4096);
+}
+
+void _PyEval_EvalFrameDefault(void);
+
+__attribute__((noinline, visibility("hidden"))) void
+_PyEval_EvalFrameDefault(void)
+{
+	sink++;
+}
+
+/* Goal: without a map the loop over a Python function has the option that makes
+ * one, if there is such an option; Node's code has its own. */
+TEST(test_other_runtimes)
+{
+	uint64_t loop = address_of(_PyEval_EvalFrameDefault), code;
+	struct symbols *s;
+	void *mapped;
+
+	_PyEval_EvalFrameDefault();
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
+	mapped = become("libpython3.11.so.1.0", &code);
+	check(s, TALECHAIN_STACK_RAN, loop, "_PyEval_EvalFrameDefault");
+	munmap(mapped, 4096);
+	symbols_free(&s);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
+	mapped = become("python3.12", &code);
+	check(s, TALECHAIN_STACK_RAN, loop,
+	    "_PyEval_EvalFrameDefault (python3 -X perf)");
+	munmap(mapped, 4096);
+	mapped = become("node", &code);
+	check(s, TALECHAIN_STACK_RAN, code, "? (node --perf-basic-prof)");
+	munmap(mapped, 4096);
+	symbols_free(&s);
 }
 
 /* Goal: beyond a compiled Java method no frame is shown, as its frame pointer
@@ -285,8 +320,8 @@ TEST(test_java_callers)
 	struct symbols *s;
 	struct tale t;
 	uint64_t code;
+	void *jvm = become("libjvm.so", &code);
 
-	become_jvm(&code);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	map_write(path, lines, code);
 	assert_int_equal(symbols_new(&s, -1, NULL), 0);
@@ -310,6 +345,7 @@ TEST(test_java_callers)
 	free(t.entry);
 	symbols_free(&s);
 	unlink(path);
+	munmap(jvm, 4096);
 }
 
 /* The kernel's names as it shows them; to others it shows addresses of 0. */
