@@ -125,7 +125,7 @@ NEEDS_tailorctl := profiler http blame talechain/timeline talechain/events \
 		   base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
-LIBS_talechain/symbols := -lelf
+LIBS_talechain/symbols := -lelf -l:libstdc++.so.6
 LIBS_talechain/store := -lsqlite3
 LIBS_profiler/counters := -lpfm
 LIBS_profiler/kernel := -lbpf
@@ -382,7 +382,7 @@ $(HELPED:%=$(BUILD)/man/%): $(BUILD)/man/%: docs/%.scd tools/help-options \
 # And the table of events in the tool that reads them.
 $(BUILD)/man/tailor-ring.7: docs/tailor-ring.7.scd $(BUILD)/tailorctl
 	@mkdir -p $(@D)
-	$(call say,MAN){ cat $<; echo '```'; $(BUILD)/tailorctl events; \
+	$(call say,MAN){ cat $<; echo '```'; $(BUILD)/tailorctl log --list; \
 	    echo '```'; } | SOURCE_DATE_EPOCH=0 scdoc >$@
 
 install: all docs	## install under $(DESTDIR)$(PREFIX)

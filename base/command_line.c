@@ -218,7 +218,8 @@ letter_unknown(struct parse *p, char letter)
 	if (meant != NULL)
 		return refuse(p, "unknown option %s; %s", word, meant);
 	for (unsigned i = 0; (row = line_row(p->l, i)) != NULL; i++)
-		if (row->letter == (letter ^ CASE) && row->help != NULL)
+		if (row->letter == (letter ^ CASE) && row->help != NULL &&
+		    line_takes(row, p->command))
 			return refuse(p, "unknown option %s; did you mean -%c?",
 			    word, row->letter);
 	return refuse(p, "unknown option %s", word);
@@ -376,7 +377,9 @@ command_unknown(struct parse *p, const char *word)
 	for (unsigned i = 0; i < p->l->commands; i++) {
 		if (strcasecmp(word, p->l->command[i].name) == 0)
 			best = (struct nearest){p->l->command[i].name, 0};
-		nearest_consider(&best, word, p->l->command[i].name);
+		else if (!(p->l->acting & LINE_COMMAND(i)) ||
+			 nearest_distance(word, p->l->command[i].name) == 1)
+			nearest_consider(&best, word, p->l->command[i].name);
 	}
 	for (unsigned i = 0; (row = line_row(p->l, i)) != NULL; i++)
 		if (strcmp(row->name, word) == 0) {

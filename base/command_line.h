@@ -75,6 +75,9 @@ struct command_line {
 	const struct option_row *row;
 	const struct line_instead *instead;
 	unsigned commands, rows, insteads;
+	/* Commands that change something (LINE_COMMAND): suggested only for a
+	 * word with one letter wrong. */
+	uint32_t acting;
 	/* Print, with line_offer, the words for "@WHAT" in values, which only
 	 * the program knows.  selected: the argument of row[0], or NULL. */
 	void (*complete)(

@@ -51,7 +51,9 @@ nearest_consider(struct nearest *n, const char *typed, const char *candidate)
 {
 	unsigned distance = nearest_distance(typed, candidate);
 
+	/* People seldom mistype the first letter and another one. */
 	if (nearest_is_slip(distance, typed) &&
+	    (distance < 2 || typed[0] == candidate[0]) &&
 	    (n->word == NULL || distance < n->distance))
 		*n = (struct nearest){candidate, distance};
 }

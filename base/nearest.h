@@ -21,6 +21,8 @@ struct nearest {
 	unsigned distance;
 };
 
-/* Compare one more known word with the typed one.  Ties keep the first. */
+/* Compare one more known word with the typed one, and keep it if it may be
+ * meant: a slip (above) that has the first letter right, or only one wrong.
+ * Ties keep the first. */
 void
 nearest_consider(struct nearest *n, const char *typed, const char *candidate);

@@ -3,8 +3,8 @@
  * A pause hits many requests at once and is one observation.  A request of the
  * tail counts if its time in the cause is a tenth of its total, or half of the
  * cause's share.  Such requests that overlap on one server are one episode,
- * which counts once more for each block that it lasts.  A BASE is the request's
- * own work: each request is an episode. */
+ * which counts once more for each block that it lasts, but for no more than its
+ * requests.  A BASE is the request's own work: each request is an episode. */
 #include "blame/set.h"
 
 #include "base/array.h"
@@ -48,7 +48,8 @@ blame_episodes(const struct blame_set *s, const struct blame_line *l,
     size_t from, int64_t block_ns, unsigned *out)
 {
 	struct stay *stay = malloc((s->rows - from + 1) * sizeof(*stay));
-	size_t n;
+	size_t n, first;
+	int64_t blocks;
 
 	*out = 0;
 	if (stay == NULL)
@@ -62,11 +63,14 @@ blame_episodes(const struct blame_set *s, const struct blame_line *l,
 	for (size_t i = 0; i < n;) {
 		struct stay all = stay[i];
 
+		first = i;
 		while (++i < n && stay[i].server == all.server &&
 		       stay[i].begin_ns <= all.end_ns)
 			if (stay[i].end_ns > all.end_ns)
 				all.end_ns = stay[i].end_ns;
-		*out += 1 + (unsigned)((all.end_ns - all.begin_ns) / block_ns);
+		blocks = (all.end_ns - all.begin_ns) / block_ns;
+		*out += blocks < (int64_t)(i - first) ? 1 + (unsigned)blocks
+						      : (unsigned)(i - first);
 	}
 	free(stay);
 	return 0;

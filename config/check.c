@@ -62,13 +62,13 @@ check_listeners(const struct config *c, struct config_errors *errors)
 		    c->admin.text);
 }
 
-/* True if proxy.trust has peers on Unix sockets (local), or others (not
- * local). */
+/* True if proxy.trusted_proxies has peers on Unix sockets (local), or others
+ * (not local). */
 static bool
 trusts_any(const struct config *c, bool local)
 {
 	for (unsigned i = 0; i < c->proxy.networks; i++)
-		if ((c->proxy.trust[i].family == AF_UNIX) == local)
+		if ((c->proxy.trusted_proxies[i].family == AF_UNIX) == local)
 			return true;
 	return false;
 }
@@ -83,7 +83,7 @@ check_proxied(const struct config *c, struct config_errors *errors)
 		    !trusts_any(c, a->address.ss_family == AF_UNIX))
 			config_errors_add(errors,
 			    "listen: no peer may connect to %s; name the peers "
-			    "in proxy.trust",
+			    "in proxy.trusted_proxies",
 			    a->text);
 	}
 }

@@ -136,8 +136,8 @@ struct config {
 		enum config_mode mode;
 		bool steer;
 		unsigned triggers; /* bit 1 << enum hazard_kind */
-		unsigned allow_rules;
-		char *allow[CONFIG_RULES]; /* owned "METHOD /path" */
+		unsigned repeatables;
+		char *repeatable[CONFIG_RULES]; /* owned "METHOD /path" */
 		uint64_t body_max_bytes;
 		double budget_ratio;
 		unsigned budget_burst;	   /* 0: twice connections_max */
@@ -150,7 +150,7 @@ struct config {
 		unsigned requests;
 		int64_t max_ns;
 		char *target;  /* owned; used without history */
-		double mirror; /* copies to the standby, per request */
+		double mirror; /* copies to the backup, per request */
 		unsigned field_names;
 		char *fields[CONFIG_FIELDS]; /* owned; copied besides ours */
 		unsigned exclude_patterns;
@@ -179,7 +179,7 @@ struct config {
 		bool websocket;	      /* let an upgrade to it pass */
 		char *cpu;	      /* owned; "auto", "none", or one CPU */
 		unsigned networks;
-		struct config_network trust[CONFIG_NETWORKS];
+		struct config_network trusted_proxies[CONFIG_NETWORKS];
 	} proxy;
 
 	struct {

@@ -61,6 +61,16 @@ config_set_environment(struct config *c, struct config_errors *errors)
 	return err;
 }
 
+/* True for "TAILOR_HEDGING_MODE" and "MODE". */
+static bool
+ends_in(const char *variable, const char *name)
+{
+	size_t n = strlen(variable), m = strlen(name);
+
+	return m < n && variable[n - m - 1] == '_' &&
+	       strcmp(variable + n - m, name) == 0;
+}
+
 /* Find the variable of a key that is nearest to a name; *distance is 0 if they
  * are equal. */
 static void
@@ -80,6 +90,8 @@ variable_nearest(
 			variable_of(path, variable, sizeof(variable));
 			d = nearest_distance(
 			    name, variable + sizeof(PREFIX) - 1);
+			if (d > 0 && ends_in(variable, name))
+				d = 1;
 			if (d >= *distance)
 				continue;
 			*distance = d;

@@ -95,14 +95,17 @@ key_path(const char *path, unsigned index, char out[KEY_PATH_MAX])
 bool
 key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index)
 {
-	const char *open = strchr(path, '[');
-	bool given =
-	    open != NULL && open[1] >= '0' && open[1] <= '9' && open[2] == ']';
+	const char *open = path + strcspn(path, "[."), *rest = open;
+	bool given = *open != '\0' && open[1] >= '0' && open[1] <= '9';
 
+	if (given)
+		rest = open + 2 + (*open == '[' && open[2] == ']');
+	given = given && (*open == '[') == (rest == open + 3) &&
+		(*rest == '.' || *rest == '\0');
 	*index = given ? (unsigned)(open[1] - '0') : 0;
 	if (given)
-		snprintf(out, KEY_PATH_MAX, "%.*s[%s", (int)(open - path), path,
-		    open + 2);
+		snprintf(out, KEY_PATH_MAX, "%.*s[]%s", (int)(open - path),
+		    path, rest);
 	else
 		snprintf(out, KEY_PATH_MAX, "%s", path);
 	return given;

@@ -1,5 +1,5 @@
-/* rule.c: check a rule of hedging.allow, a class of blame.classes, a field of
- * warmup.fields, and a status of health_status. */
+/* rule.c: check a rule of hedging.repeatable, a class of blame.classes, a field
+ * of warmup.fields, and a status of health_status. */
 #include "config/rule.h"
 
 #include <stdbool.h>

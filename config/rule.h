@@ -1,9 +1,9 @@
-/* rule.h: what hedging.allow, blame.classes, warmup.fields and health_status
- * may hold; private to config/. */
+/* rule.h: what hedging.repeatable, blame.classes, warmup.fields and
+ * health_status may hold; private to config/. */
 #pragma once
 
-/* The reason why it is not a rule of hedging.allow, "METHOD /path" with a path
- * pattern (base/path_pattern.h); NULL if it is.  Static text. */
+/* The reason why it is not a rule of hedging.repeatable, "METHOD /path" with a
+ * path pattern (base/path_pattern.h); NULL if it is.  Static text. */
 const char *rule_judge(const char *rule);
 
 /* The reason why it is not a class of blame.classes, "METHOD /path" or "*

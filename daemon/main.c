@@ -258,6 +258,12 @@ config_again(void *user, struct config **out, struct config_errors *errors)
 }
 
 static int
+code_map(void *user, pid_t pid, struct instant since)
+{
+	return profiler_code_map(user, pid, since);
+}
+
+static int
 open_analysis(struct proxy *p, const struct config *c, int kallsyms)
 {
 	struct analysis_options o = {
@@ -267,6 +273,7 @@ open_analysis(struct proxy *p, const struct config *c, int kallsyms)
 	    .store_bytes = c->slow.store_bytes,
 	    .settle_ns = settle_ns(c),
 	    .kallsyms = kallsyms,
+	    .maps = {c->profiler.stacks ? code_map : NULL, p->profiler},
 	    .cpu = c->analysis.cpu,
 	    .accounts = ACCOUNTS_KEPT,
 	    .counted = &p->counted,

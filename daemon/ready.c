@@ -27,8 +27,8 @@ sight(const struct profiler_stats *stats, unsigned i)
 					 : "not examined yet";
 }
 
-/* Append "a (active, collections visible)"; a standby that is ready is
- * "standby". */
+/* Append "a (active, collections visible)"; a backup that is ready is
+ * "backup". */
 static void
 add_server(char out[ROUTE_BYTES], struct proxy *p, unsigned i,
     const struct profiler_stats *stats, const char *joint)
@@ -41,7 +41,7 @@ add_server(char out[ROUTE_BYTES], struct proxy *p, unsigned i,
 	    p->upstream.server[i].config->name, active ? "active" : "",
 	    active && !up ? ", " : "",
 	    !up	      ? shown
-	    : !active ? "standby"
+	    : !active ? "backup"
 		      : "",
 	    sight(stats, i));
 }

@@ -172,7 +172,7 @@ on_head(struct client *c, const struct http_head *head,
 
 static const struct client_events client_events = {
     .begin = on_head,
-    .refused = access_log_refusal,
+    .refused = request_refused,
     .left = request_client_left,
 };
 

@@ -87,7 +87,7 @@ is_seated(const struct seats *s, int number)
 
 /* Return a place for a new server.  If its program needs the address of a
  * server that leaves and must end first, that server's place; else a free
- * place, else the place of the standby. */
+ * place, else the place of the backup. */
 static unsigned
 seat_for(
     const struct proxy *p, const struct seats *s, const struct config_server *c)

@@ -41,6 +41,14 @@ set_server(void *to, const struct option_row *row, const char *text)
 }
 
 static int
+set_watch(void *to, const struct option_row *row, const char *text)
+{
+	(void)row;
+	(void)text;
+	return setting_add(to, "hedging.mode", "watch");
+}
+
+static int
 set_any(void *to, const struct option_row *row, const char *text)
 {
 	struct settings *s = to;
@@ -70,9 +78,11 @@ static const struct option_row rows[] = {
 	.set = set_server, .wants = ONE, .values = ""},
     {"backup", 0, "ADDR", "the server that stands by", .set = set_server,
 	.low = 1, .wants = ONE, .values = ""},
+    {"watch", 0, NULL, "watch only: hedging.mode=watch", .set = set_watch,
+	.wants = MOST},
     {"admin", 0, "ADDR", "listen for tailorctl there (unix:/path)",
 	.set = set_key, .wants = MOST, .values = ""},
-    {"set", 0, "KEY=VALUE", "set a key: hedging.mode=watch (repeat)",
+    {"set", 0, "KEY=VALUE", "set a key: slow.target=50ms (repeat)",
 	.set = set_any, .wants = "KEY=VALUE, or more than 64",
 	.values = "@KEY"},
     {"test", 't', NULL, "check the configuration; exit 0: it is good",
@@ -94,7 +104,7 @@ static const struct line_instead insteads[] = {
     {"--upstream --backend --server --target", "did you mean --active?"},
     {"--port", "did you mean --listen?"},
     {"--file -f", "did you mean -c?"},
-    {"--mode --watch --observe", "did you mean --set hedging.mode=watch?"},
+    {"--mode --observe --dry-run", "did you mean --watch?"},
     {"--log-level", "did you mean --set log.level=info?"},
     {"--threads", "one thread serves all; leave it out"},
     {"--daemon -d", "tailor stays in the foreground; use systemd"},

@@ -57,7 +57,7 @@ cut_clients(struct daemon *d, const char *why)
 	    "why=%s requests=%u connections=%u", why, p->table.inflight_count,
 	    p->clients.count);
 	while ((c = TAILQ_FIRST(&p->clients.open)) != NULL)
-		client_close(c);
+		client_cut(c, "stopped");
 }
 
 static void

@@ -127,7 +127,7 @@ refusal_load(const struct hedging *h, unsigned target,
 static bool
 refusal_passes(enum hedge_refusal refusal)
 {
-	return refusal >= HEDGE_REFUSED_STANDBY_NOT_READY &&
+	return refusal >= HEDGE_REFUSED_BACKUP_NOT_READY &&
 	       refusal != HEDGE_REFUSED_HAZARD_OVER;
 }
 
@@ -181,7 +181,7 @@ decide_retry(const struct hedging *h, const struct race *r,
 	if (refusal != HEDGE_REFUSED_NONE)
 		return refusal;
 	if (h->server[target].state != SERVER_READY)
-		return HEDGE_REFUSED_STANDBY_NOT_READY;
+		return HEDGE_REFUSED_BACKUP_NOT_READY;
 	return hedging_has_room(h, target) ? HEDGE_REFUSED_NONE
 					   : HEDGE_REFUSED_INFLIGHT_LIMIT;
 }
@@ -259,23 +259,41 @@ hedging_has_other(const struct hedging *h, const struct race *race,
 	       hedging_has_room(h, other);
 }
 
+enum hedge_refusal
+hedging_retry_refusal(const struct hedging *h, const struct race *r,
+    const struct hedge_view *view, struct instant now)
+{
+	enum hedge_refusal refusal = refusal_final(r, view);
+	unsigned target;
+
+	if (!h->limits.act)
+		return HEDGE_REFUSED_WATCHING;
+	if (refusal != HEDGE_REFUSED_NONE)
+		return refusal;
+	if (!policy_acts(h))
+		return HEDGE_REFUSED_BACKUP_NOT_READY;
+	target = policy_other((unsigned)r->attempt[r->started - 1].server);
+	/* Without a byte written no server knows the request: any may go. */
+	if (r->writes > 0)
+		refusal = refusal_repeat(view);
+	if (r->writes > 0 && refusal == HEDGE_REFUSED_NONE)
+		refusal = refusal_deadline(h, view, target, now);
+	/* A cold response is better than none. */
+	if (refusal == HEDGE_REFUSED_NONE &&
+	    h->server[target].state < SERVER_WARMING)
+		refusal = HEDGE_REFUSED_BACKUP_NOT_READY;
+	return refusal;
+}
+
 int
 policy_failover(const struct hedging *h, const struct race *r,
     const struct hedge_view *view, struct instant now)
 {
 	unsigned target;
 
-	if (!policy_acts(h) || refusal_final(r, view) != HEDGE_REFUSED_NONE)
+	if (hedging_retry_refusal(h, r, view, now) != HEDGE_REFUSED_NONE)
 		return HEDGING_UNAVAILABLE;
 	target = policy_other((unsigned)r->attempt[r->started - 1].server);
-	/* Without a byte written no server knows the request: any may go. */
-	if (r->writes > 0 &&
-	    (refusal_repeat(view) != HEDGE_REFUSED_NONE ||
-		refusal_deadline(h, view, target, now) != HEDGE_REFUSED_NONE))
-		return HEDGING_UNAVAILABLE;
-	/* A cold response is better than none. */
-	if (h->server[target].state < SERVER_WARMING)
-		return HEDGING_UNAVAILABLE;
 	return hedging_has_room(h, target) ? (int)target : HEDGING_FULL;
 }
 

@@ -46,26 +46,26 @@ enum hedge_trigger {
 const char *hedge_trigger_name(enum hedge_trigger trigger);
 
 /* Why a request was not hedged.  Each refusal is counted. */
-#define HEDGE_REFUSALS(X)                                               \
-	X(NONE, "none")                                                 \
-	X(WATCHING, "watching")			  /* mode is not act */ \
-	X(METHOD, "method")			  /* E1 */              \
-	X(BODY_SIZE, "body_size")		  /* E2 */              \
-	X(BODY_INCOMPLETE, "body_incomplete")	  /* E2 */              \
-	X(UPGRADE, "upgrade")			  /* E3 */              \
-	X(COMMITTED, "committed")		  /* E4 */              \
-	X(ATTEMPTS, "attempts")			  /* E5 */              \
-	X(DEADLINE, "deadline")			  /* E6 */              \
-	X(OPTOUT, "optout")			  /* E7 */              \
-	X(CLIENT_GONE, "client_gone")		  /* E8 */              \
-	X(PRIVATE, "private")			  /* E9 */              \
-	X(STANDBY_NOT_READY, "standby_not_ready") /* T2 */              \
-	X(HAZARD_OVER, "hazard_over")		  /* T3 */              \
-	X(INFLIGHT_LIMIT, "inflight_limit")	  /* B1 */              \
-	X(BUDGET, "budget")			  /* B2 */              \
-	X(STORM, "storm")			  /* B3 */              \
-	X(FAILING, "failing")			  /* B4 */              \
-	X(PUSHBACK, "pushback")			  /* B5 */
+#define HEDGE_REFUSALS(X)                                             \
+	X(NONE, "none")                                               \
+	X(WATCHING, "watching")			/* mode is not act */ \
+	X(METHOD, "method")			/* E1 */              \
+	X(BODY_SIZE, "body_size")		/* E2 */              \
+	X(BODY_INCOMPLETE, "body_incomplete")	/* E2 */              \
+	X(UPGRADE, "upgrade")			/* E3 */              \
+	X(COMMITTED, "committed")		/* E4 */              \
+	X(ATTEMPTS, "attempts")			/* E5 */              \
+	X(DEADLINE, "deadline")			/* E6 */              \
+	X(OPTOUT, "optout")			/* E7 */              \
+	X(CLIENT_GONE, "client_gone")		/* E8 */              \
+	X(PRIVATE, "private")			/* E9 */              \
+	X(BACKUP_NOT_READY, "backup_not_ready") /* T2 */              \
+	X(HAZARD_OVER, "pause_over")		/* T3 */              \
+	X(INFLIGHT_LIMIT, "inflight_limit")	/* B1 */              \
+	X(BUDGET, "budget")			/* B2 */              \
+	X(STORM, "storm")			/* B3 */              \
+	X(FAILING, "failing")			/* B4 */              \
+	X(PUSHBACK, "pushback")			/* B5 */
 
 enum hedge_refusal {
 #define HEDGE_X(symbol, name) HEDGE_REFUSED_##symbol,
@@ -266,7 +266,7 @@ unsigned hedging_switch(struct hedging *h, struct instant now);
 int hedging_choose(const struct hedging *h);
 
 /* For a request that has waited long for a slot of the active server: the
- * standby, if a swap to it is possible and it is less than half full (the rest
+ * backup, if a swap to it is possible and it is less than half full (the rest
  * is for hedges); else HEDGING_UNAVAILABLE. */
 int hedging_overflow(const struct hedging *h, struct instant now);
 
@@ -295,6 +295,12 @@ bool hedging_has_other(const struct hedging *h, const struct race *race,
 
 /* True if a request may be hedged at all (E1, E2, E3, E7, E9). */
 bool hedging_may_repeat(const struct hedge_view *view);
+
+/* T7: why a request whose last attempt has failed is not sent again; NONE: it
+ * is, at once or when the other server has room.  At least one attempt was
+ * started. */
+enum hedge_refusal hedging_retry_refusal(const struct hedging *h,
+    const struct race *race, const struct hedge_view *view, struct instant now);
 
 /* B1: true if a free slot of this server is to be offered to a hedge before a
  * queued request.  For a time when requests are queued and hedges were refused
@@ -456,7 +462,7 @@ void hedging_pushback(
     struct hedging *h, unsigned server, int64_t hold_ns, struct instant now);
 
 /* How many warm-up requests to send to a WARMING server now, or copies of
- * recent requests to a READY standby (M).  *next is when to call again
+ * recent requests to a READY backup (M).  *next is when to call again
  * (INSTANT_NONE: not warming; wait for HEDGING_WARMUP).  Report each request
  * with hedging_warmup_sent, and its end with hedging_warmup_done, which returns
  * actions (the server may now be READY). */

@@ -14,7 +14,7 @@
 #define FAILING_FROM 0.5
 #define FAILING_UNTIL 0.25
 #define ERRED_NS (10 * NS_PER_S)	/* B4: how long the last error counts */
-#define ERRORS_FADE_NS (60 * NS_PER_S)	/* B4: standby's errors fall to 1/e */
+#define ERRORS_FADE_NS (60 * NS_PER_S)	/* B4: backup's errors fall to 1/e */
 #define PUSHBACK_MAX_NS (60 * NS_PER_S) /* B5 */
 #define HAZARD_MAX_NS (60 * NS_PER_S)	/* later its end counts as lost */
 #define SETTLED_SHARE 10	     /* L8: losers left, of connections_max */
@@ -95,7 +95,7 @@ void policy_budget_refund(struct hedging *h, enum hedge_trigger trigger);
  * so it is charged. */
 bool policy_is_hedge(enum hedge_trigger trigger);
 
-/* T1: whether a server may get a second attempt.  NONE: yes; STANDBY_NOT_READY:
+/* T1: whether a server may get a second attempt.  NONE: yes; BACKUP_NOT_READY:
  * its state is below least, or it is in a hazard; FAILING. */
 enum hedge_refusal policy_target(const struct hedging *h, unsigned server,
     enum server_state least, struct instant now);

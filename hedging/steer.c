@@ -392,7 +392,7 @@ is_empty(const struct hedging_server *s)
 	return s->inflight + s->draining + s->warmup_inflight == 0;
 }
 
-/* S4: true if a standby may collect, as the active server is well. */
+/* S4: true if a backup may collect, as the active server is well. */
 static bool
 may_collect(const struct hedging *h, unsigned server)
 {
@@ -402,7 +402,7 @@ may_collect(const struct hedging *h, unsigned server)
 	       h->server[h->active].hazards == 0;
 }
 
-/* S5: true if a standby's old generation is nearly full, and the active server
+/* S5: true if a backup's old generation is nearly full, and the active server
  * has time for twice the length of a full collection. */
 static bool
 full_due(const struct steer *st, unsigned server, struct instant now)
@@ -464,7 +464,7 @@ drained(struct steer *st, const struct hedging *h, unsigned server,
 	s->full_again = instant_plus(now, FULL_PERIOD_NS);
 }
 
-/* The standby's next phase. */
+/* The backup's next phase. */
 static void
 stand_by(struct steer *st, const struct hedging *h, unsigned server,
     struct instant now, struct steer_order *order)

@@ -1,9 +1,9 @@
 /* steer.h: swaps before a collection, so that no request meets one.
  *
- * The active server fills its young generation, the standby does not.  Shortly
- * before the active server's is full, the standby becomes active; when the
+ * The active server fills its young generation, the backup does not.  Shortly
+ * before the active server's is full, the backup becomes active; when the
  * former active server has no request in flight, it is ordered to collect, and
- * is the standby, with an empty young generation.
+ * is the backup, with an empty young generation.
  *
  *   ACTIVE --near full--> DRAINING --nothing in flight--> COLLECTING
  *      ^                      ^                               |

@@ -66,11 +66,11 @@ policy_target(const struct hedging *h, unsigned server, enum server_state least,
 	const struct hedging_server *s = &h->server[server];
 
 	if (s->state < least || s->hazards != 0)
-		return HEDGE_REFUSED_STANDBY_NOT_READY;
+		return HEDGE_REFUSED_BACKUP_NOT_READY;
 	if (s->failing)
 		return HEDGE_REFUSED_FAILING;
 	if (server != h->active && !server_settled(h, s, now))
-		return HEDGE_REFUSED_STANDBY_NOT_READY;
+		return HEDGE_REFUSED_BACKUP_NOT_READY;
 	return HEDGE_REFUSED_NONE;
 }
 
@@ -271,7 +271,7 @@ policy_act(
 	return actions | policy_sweep(h, now);
 }
 
-/* B4: let a standby's errors fade with time, as it gets no requests that would
+/* B4: let a backup's errors fade with time, as it gets no requests that would
  * show its present state. */
 static void
 errors_fade(

@@ -72,7 +72,7 @@ policy_waited(struct hedging *h, const struct hazard *z, int64_t length_ns)
 	uint32_t bit = policy_bit(z->kind);
 	bool waited = (s->waiting & bit) != 0;
 
-	/* Pauses of a standby are shorter: steering makes it collect when it is
+	/* Pauses of a backup are shorter: steering makes it collect when it is
 	 * drained.  Several pauses that were seen as one have length 0, except
 	 * one.  The safepoint of a collection counts as a collection. */
 	if (!w->served || length_ns <= 0 || (bit & HAZARDS_WAITED) == 0 ||

@@ -1,5 +1,5 @@
 /* warmup.c: how fast and how long a restarted server is warmed up, and how the
- * standby is kept warm.
+ * backup is kept warm.
  *
  * A cold JVM is slow: it interprets, loads classes and fills caches.  So a
  * restarted server gets copies of recent safe requests, at a rate and a

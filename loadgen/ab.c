@@ -158,7 +158,7 @@ compare_text(FILE *out, const struct ab_comparison *c)
 	print_reasons(out, "A", c->a);
 	print_reasons(out, "B", c->b);
 	if (!c->usable)
-		fprintf(out, "A run was bad: do not use this.\n");
+		fprintf(out, "Do not use this comparison: a run was bad.\n");
 }
 
 static void
@@ -238,8 +238,8 @@ compare(const struct load_options *o, struct ab_comparison *c)
 	if (err < 0) {
 		complain(
 		    err == -ENODATA
-			? "nothing to compare: no iteration is complete and "
-			  "has successes in both"
+			? "nothing to compare: no iteration was completed, "
+			  "with successes, for both targets"
 			: strerror(-err));
 		return EXIT_COULD_NOT_RUN;
 	}

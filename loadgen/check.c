@@ -80,12 +80,13 @@ explain(const struct check *c, int64_t p99_ns, FILE *out)
 	char t[QUANTITY_TEXT_MAX];
 
 	fprintf(out,
-	    "as busy as this machine is, a p99 below %s cannot be trusted\n",
+	    "timers on this machine are late now; a p99 below %s cannot be "
+	    "trusted\n",
 	    quantity_format_ns(20 * p99_ns, t));
 	host_read(&h, -1);
 	environment_describe(&e, &h, &c->cpus, CPU_COUNT(&c->cpus) == 0, 0);
 	environment_advise(&e, &c->options->plan, &v, c->options->real_time);
-	environment_print(&e, "to improve", out);
+	environment_print(&e, false, out);
 }
 
 static enum exit_code
@@ -139,7 +140,7 @@ check_before(const struct load_options *o, const cpu_set_t *cpus)
 	if (o->plan.arrivals != ARRIVALS_CLOSED && run(&c, BEFORE_NS) == 0) {
 		int64_t p99_ns = quantile_sorted(c.ns, c.n, 99);
 		if (trust_of(0, p99_ns) != TRUST_GOOD) {
-			fprintf(stderr, "tailor-load: before the run: ");
+			fprintf(stderr, "tailor-load: warning: ");
 			explain(&c, p99_ns, stderr);
 		}
 	}

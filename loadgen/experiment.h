@@ -78,6 +78,12 @@ void complain(const char *why);
  * on stderr. */
 enum exit_code ab_run(const struct load_options *o);
 
+/* Search for the highest rate at which o->find_percent of the requests to
+ * o->url take at most o->find_limit_ns, and print it.  Returns the exit status:
+ * EXIT_EXPECTATION_FAILED if the lowest rate was too high, EXIT_BAD_GENERATOR
+ * if the generator was too late to say; errors are printed on stderr. */
+enum exit_code find_run(const struct load_options *o);
+
 /* Measure how late a sender at o->rate_per_s would be on this machine, for
  * o->duration_ns (0: 10 s), and print the result.  Returns EXIT_DONE,
  * EXIT_BAD_GENERATOR (1 ms late or more at p99) or EXIT_COULD_NOT_RUN. */

@@ -40,11 +40,9 @@ set_token(void *to, const struct option_row *row, const char *text)
 static int
 set_rate(void *to, const struct option_row *row, const char *text)
 {
-	struct load_options *o = to;
 	const char *unit;
 	double rate;
 
-	(void)row;
 	if (quantity_real(text, &rate, &unit) < 0)
 		return -EINVAL;
 	if (strcmp(unit, "k") == 0)
@@ -56,8 +54,23 @@ set_rate(void *to, const struct option_row *row, const char *text)
 		return -EINVAL;
 	if (rate < 0.001 || rate > 1e7)
 		return -EINVAL;
-	o->plan.rate_per_s = rate;
+	*(double *)member(to, row) = rate;
 	return 0;
+}
+
+/* Store the limit of a percentile: row->low is 990 for p99.  Only one may be
+ * given. */
+static int
+set_limit(void *to, const struct option_row *row, const char *text)
+{
+	struct load_options *o = to;
+	const struct option_row limit = {
+	    .at = offsetof(struct load_options, find_limit_ns), .low = 1};
+
+	if (o->find_percent > 0)
+		return -EINVAL;
+	o->find_percent = (double)row->low / 10;
+	return option_duration(to, &limit, text);
 }
 
 static int
@@ -181,6 +194,20 @@ set_analyze(void *to, const struct option_row *row, const char *text)
 	return *text != '\0' ? 0 : -EINVAL;
 }
 
+/* Store a directory's name, which is no file's. */
+static int
+set_directory(void *to, const struct option_row *row, const char *text)
+{
+	static const char *const files[] = {
+	    ".json", ".ndjson", ".html", ".csv", ".svg", ".txt"};
+	const char *end = strrchr(text, '.');
+
+	for (unsigned i = 0; end != NULL && i < COUNT(files); i++)
+		if (strcmp(end, files[i]) == 0)
+			return -EINVAL;
+	return *text != '\0' ? option_text(to, row, text) : -EINVAL;
+}
+
 static int
 set_percentiles(void *to, const struct option_row *row, const char *text)
 {
@@ -212,6 +239,12 @@ set_fail(void *to, const struct option_row *row, const char *text)
 	set_token, .wants = "an HTTP token of 1 to 64 characters", .values = ""
 #define OF(verb) LINE_COMMAND(OPTIONS_##verb)
 #define RUNS OF(RUN) | OF(AB)
+#define SENDS RUNS | OF(FIND)
+#define LIMIT                                   \
+	set_limit,                              \
+	    .values = "", .commands = OF(FIND), \
+	    .wants =                            \
+		"a duration like 10ms; one of --p50, --p90, --p99, --p999"
 #define AT(member) .at = offsetof(struct load_options, member)
 #define GIVEN(member) .given = offsetof(struct load_options, member)
 #define FROM(lowest, highest) .low = (lowest), .high = (highest)
@@ -219,9 +252,12 @@ set_fail(void *to, const struct option_row *row, const char *text)
 /* clang-format off: an option a line, or two */
 static const struct option_row rows[] = {
     {"rate", 'r', "N", "requests per second, in total [1000]", RATE,
-	GIVEN(rate_given), .commands = RUNS | OF(CHECK), .group = "Load"},
-    {"rps", 'R', "N", NULL, RATE, GIVEN(rate_given), .commands = RUNS},
-    {"qps", 0, "N", NULL, RATE, GIVEN(rate_given), .commands = RUNS},
+	AT(plan.rate_per_s), GIVEN(rate_given), .commands = RUNS | OF(CHECK),
+	.group = "Load"},
+    {"rps", 'R', "N", NULL, RATE, AT(plan.rate_per_s), GIVEN(rate_given),
+	.commands = RUNS},
+    {"qps", 0, "N", NULL, RATE, AT(plan.rate_per_s), GIVEN(rate_given),
+	.commands = RUNS},
     {"requests", 'n', "N", "requests per iteration [1000]", NUMBER,
 	AT(plan.requests), FROM(1, PLAN_REQUESTS_MAX), GIVEN(requests_given),
 	.commands = RUNS},
@@ -229,14 +265,15 @@ static const struct option_row rows[] = {
 	FROM(1, 100000), GIVEN(iterations_given), .commands = RUNS},
     {"duration", 'd', "T", "how long to send, in all; instead of -n",
 	option_duration, AT(duration_ns), FROM(1, 0),
-	.wants = A_DURATION "; a body is --data", .commands = RUNS | OF(CHECK)},
+	.wants = A_DURATION "; a body is --data",
+	.commands = SENDS | OF(CHECK)},
     {"timelimit", 'z', "T", NULL, DURATION, AT(duration_ns), FROM(1, 0),
 	.commands = RUNS},
     {"arrivals", 0, "KIND", "poisson, uniform, file:PATH, closed:C",
 	set_arrivals, .wants = "poisson, uniform, file:PATH or closed:C",
 	.commands = RUNS},
     {"seed", 0, "N", "seed of the schedule; iteration k uses N+k [1]", set_seed,
-	.wants = "an unsigned 64-bit number", .commands = RUNS},
+	.wants = "an unsigned 64-bit number", .commands = SENDS},
     {"warmup", 0, "N", "unmeasured requests per iteration [a tenth]", NUMBER,
 	AT(plan.warmup), FROM(0, PLAN_REQUESTS_MAX), GIVEN(warmup_given),
 	.commands = RUNS},
@@ -244,52 +281,65 @@ static const struct option_row rows[] = {
 	AT(plan.pause_ns), .commands = RUNS},
     {"connections", 'c', "N", "connections opened in advance [1]", NUMBER,
 	AT(plan.connections), FROM(0, PLAN_CONNECTIONS_MAX),
-	GIVEN(connections_given), .commands = RUNS},
+	GIVEN(connections_given), .commands = SENDS},
     {"max-connections", 0, "N", "open more if all are busy, up to [1024]",
 	NUMBER, AT(plan.max_connections), FROM(1, PLAN_CONNECTIONS_MAX),
-	GIVEN(max_connections_given), .commands = RUNS},
+	GIVEN(max_connections_given), .commands = SENDS},
     {"cpu", 0, "LIST", "CPUs of the sender, or none [last allowed]", set_cpu,
-	.wants = "a CPU list like 2-3, or none", .commands = RUNS | OF(CHECK)},
+	.wants = "a CPU list like 2-3, or none", .commands = SENDS | OF(CHECK)},
     {"timeout", 0, "T", "per request, from when it is sent [10s]", DURATION,
-	AT(plan.timeout_ns), FROM(1, 0), .commands = RUNS},
+	AT(plan.timeout_ns), FROM(1, 0), .commands = SENDS},
     {"no-spin", 0, NULL, "only sleep: less CPU, more lag", option_off,
-	AT(plan.spin), .commands = RUNS},
+	AT(plan.spin), .commands = SENDS},
     {"priority", 0, NULL, "ask for real-time scheduling of the sender",
-	option_flag, AT(real_time), .commands = RUNS | OF(CHECK)},
+	option_flag, AT(real_time), .commands = SENDS | OF(CHECK)},
     {"a", 0, "URL", "for ab: the first target", option_text, AT(url_a),
 	.commands = OF(AB)},
     {"b", 0, "URL", "for ab: the second, compared with it", option_text,
 	AT(url_b), .commands = OF(AB)},
+    {"p50", 0, "T", "for find: keep the p50 within T", LIMIT, FROM(500, 0)},
+    {"p90", 0, "T", "for find: keep the p90 within T", LIMIT, FROM(900, 0)},
+    {"p99", 0, "T", "for find: keep the p99 within T", LIMIT, FROM(990, 0)},
+    {"p999", 0, "T", "for find: keep the p99.9 within T", LIMIT, FROM(999, 0)},
+    {"step", 0, "T", "for find: try each rate so long [10s]", DURATION,
+	AT(find_step_ns), FROM(1, 0), .commands = OF(FIND)},
+    {"min-rate", 0, "N", "for find: the lowest rate to try [1]", RATE,
+	AT(find_lowest_per_s), .commands = OF(FIND)},
+    {"max-rate", 0, "N", "for find: the highest rate to try [100k]", RATE,
+	AT(find_highest_per_s), .commands = OF(FIND)},
     {"method", 'X', "M", "method [GET, with --data POST]", TOKEN,
-	AT(plan.method), .commands = RUNS, .group = "Request"},
-    {"request", 'm', "M", NULL, TOKEN, AT(plan.method), .commands = RUNS},
+	AT(plan.method), .commands = SENDS, .group = "Request"},
+    {"request", 'm', "M", NULL, TOKEN, AT(plan.method), .commands = SENDS},
     {"header", 'H', "'K: V'", "add or replace a header (repeat)", set_header,
-	.wants = "one of at most 64 headers", .commands = RUNS},
+	.wants = "one of at most 64 headers", .commands = SENDS},
     {"data", 0, "STR|@FILE", "body", option_text, AT(plan.data),
-	.commands = RUNS},
+	.commands = SENDS},
     {"urls", 0, "FILE", "targets or URLs, one per line, used in turn",
-	option_text, AT(urls_path), .wants = A_FILE, .commands = RUNS},
+	option_text, AT(urls_path), .wants = A_FILE, .commands = SENDS},
     {"expect-status", 0, "LIST", "statuses that count as success [2xx]",
 	set_expect_status, GIVEN(expect_given), .wants = "a list like 2xx,304",
-	.commands = RUNS},
+	.commands = SENDS},
     {"stamps", 0, "kernel|user", "which time stamps to log [kernel]",
 	set_switch, AT(plan.kernel_stamps), .values = "user kernel",
-	.commands = RUNS},
+	.commands = SENDS},
     {"slow", 0, "K", "list the K slowest of an iteration [3]", NUMBER,
 	AT(criteria.slow), FROM(0, CRITERIA_SLOW_MAX), .commands = RUNS,
 	.group = "Slow requests"},
     {"analyze", 0, "URL", "Tailor that explains them; auto, off [auto]",
-	set_analyze, .wants = "a URL, auto or off", .commands = RUNS},
+	set_analyze, .wants = "a URL, auto or off", .commands = SENDS},
     {"token-file", 0, "FILE", "token for that Tailor", option_text,
-	AT(token_path), FROM(1, 0), .wants = A_FILE, .commands = RUNS},
-    {"out", 'o', "DIR", "write run.json, report.html and the rest", option_text,
-	AT(output.out_dir), FROM(1, 0), .wants = "a directory name",
+	AT(token_path), FROM(1, 0), .wants = A_FILE, .commands = SENDS},
+    {"out", 'o', "DIR", "write run.json, report.html and the rest",
+	set_directory, AT(output.out_dir),
+	.wants = "a directory (a file is --json FILE or --ndjson FILE)",
 	.commands = RUNS, .group = "Output"},
     {"json", 0, "FILE|-", "summary", option_text, AT(output.json_path),
 	FROM(1, 0), .wants = A_FILE, .commands = OF(RUN)},
     {"ndjson", 0, "FILE|-", "one line per request", option_text,
 	AT(output.ndjson_path), FROM(1, 0), .wants = A_FILE,
 	.commands = OF(RUN)},
+    {"all", 0, NULL, "report iterations, bounds, lag, the slowest, too",
+	option_flag, AT(output.all), .commands = OF(RUN)},
     {"percentiles", 0, "LIST", "percentiles to report [50,90,99,99.9]",
 	set_percentiles, GIVEN(percentiles_given),
 	.wants = "a list like 50,99.9 (fractions from 10 on)",
@@ -297,7 +347,7 @@ static const struct option_row rows[] = {
     {"fail", 0, "EXPR", "p99<20ms, errors<0.1%, lag.p99<200us (repeat)",
 	set_fail, .wants = "an expression like p99<20ms", .commands = OF(RUN)},
     {"quiet", 'q', NULL, "no report, only warnings", option_flag,
-	AT(output.quiet), .commands = RUNS},
+	AT(output.quiet), .commands = SENDS},
 };
 /* clang-format on */
 
@@ -305,6 +355,7 @@ static const struct option_row rows[] = {
 static const struct line_command commands[] = {
     {"", "[URL]", "measure a server", NULL},
     {"ab", "", "measure two targets, --a and --b, in turn", NULL},
+    {"find", "[URL]", "find the highest rate that keeps a percentile", NULL},
     {"check", "", "measure this machine", NULL},
     {"completion", "SHELL", "print a script for bash, zsh or fish",
 	"bash zsh fish"},

@@ -26,6 +26,9 @@ options_init(struct load_options *o)
 		o->plan.expected_status[status] = true;
 	o->plan.kernel_stamps = true;
 	o->criteria.slow = 3;
+	o->find_step_ns = 10 * NS_PER_S;
+	o->find_lowest_per_s = 1;
+	o->find_highest_per_s = 1e5;
 	/* The table shows both, the verdict needs p99. */
 	(void)percentiles_add(&o->criteria.percentiles, 50);
 	(void)percentiles_add(&o->criteria.percentiles, 99);
@@ -109,8 +112,8 @@ check_output(struct load_options *o)
 
 	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
 		if (path[i] != NULL && o->output.out_dir != NULL)
-			return wrong(o, "--out has --json and --ndjson in it: "
-					"give one or the others");
+			return wrong(o, "--out writes what --json and --ndjson "
+					"do: give it or them");
 		if (path[i] != NULL && strcmp(path[i], "-") == 0)
 			on_stdout++;
 	}
@@ -129,7 +132,7 @@ check_combinations(struct load_options *o)
 		err = check_closed(o);
 	else if (o->plan.arrivals == ARRIVALS_FILE)
 		err = check_trace(o);
-	else if (o->duration_ns > 0)
+	else if (o->duration_ns > 0 && o->find_percent <= 0)
 		err = check_duration(o);
 	if (err < 0)
 		return err;
@@ -152,6 +155,23 @@ check_combinations(struct load_options *o)
 	return check_output(o);
 }
 
+static int
+check_find(struct load_options *o)
+{
+	if (o->url != NULL &&
+	    options_line.explain(options_line.command, o->url, o->why))
+		return -EINVAL;
+	if (o->url == NULL && o->urls_path == NULL)
+		return wrong(o, "no URL given: tailor-load find --p99 10ms "
+				"http://localhost:8080/");
+	if (o->find_percent <= 0)
+		return wrong(o, "find needs --p50, --p90, --p99 or --p999 with "
+				"the most that it may be, like --p99 10ms");
+	if (o->find_lowest_per_s > o->find_highest_per_s)
+		return wrong(o, "--min-rate is above --max-rate");
+	return check_combinations(o);
+}
+
 /* Refuse a verb without the options that it needs. */
 static int
 check_verb(struct load_options *o, enum options_verb verb)
@@ -163,6 +183,8 @@ check_verb(struct load_options *o, enum options_verb verb)
 		return wrong(o, "no URL given: "
 				"tailor-load -r 100 -d 10s "
 				"http://localhost:8080/");
+	if (verb == OPTIONS_FIND)
+		return check_find(o);
 	if (verb == OPTIONS_AB && (o->url_a == NULL || o->url_b == NULL))
 		return wrong(o, "ab needs --a URL and --b URL");
 	if (verb == OPTIONS_RUN || verb == OPTIONS_AB)
@@ -184,6 +206,7 @@ options_parse(
 	*verb = (enum options_verb)words.command;
 	for (int i = 0; i < words.count; i++)
 		o->files[i] = words.word[i];
-	o->url = *verb == OPTIONS_RUN ? o->files[0] : NULL;
+	o->url =
+	    *verb == OPTIONS_RUN || *verb == OPTIONS_FIND ? o->files[0] : NULL;
 	return check_verb(o, *verb);
 }

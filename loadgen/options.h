@@ -34,6 +34,11 @@ struct load_options {
 	/* arguments of subcommands */
 	const char *url_a; /* ab */
 	const char *url_b;
+	double find_percent; /* find; 99: --p99; 0: not given */
+	int64_t find_limit_ns;
+	int64_t find_step_ns;
+	double find_lowest_per_s;
+	double find_highest_per_s;
 	const char *files[1]; /* a URL, or the shell of completion */
 
 	/* true if the option was given, to check combinations; private */
@@ -53,6 +58,7 @@ struct load_options {
 enum options_verb {
 	OPTIONS_RUN,
 	OPTIONS_AB,
+	OPTIONS_FIND,
 	OPTIONS_CHECK,
 	OPTIONS_COMPLETION,
 };

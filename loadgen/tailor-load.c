@@ -67,6 +67,9 @@ main(int argc, char **argv)
 	case OPTIONS_AB:
 		code = ab_run(&e->options);
 		break;
+	case OPTIONS_FIND:
+		code = find_run(&e->options);
+		break;
 	case OPTIONS_COMPLETION:
 		if (line_completion(stdout, &options_line, e->options.files[0]))
 			code = EXIT_DONE;

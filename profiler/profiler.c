@@ -462,6 +462,16 @@ profiler_load_agents(struct profiler *p, bool on)
 	attach_wake(&p->attach);
 }
 
+int
+profiler_code_map(struct profiler *p, pid_t pid, struct instant since)
+{
+	int err = code_map_ask(&p->attach.code_maps, pid, since);
+
+	if (err == -EAGAIN)
+		attach_wake(&p->attach);
+	return err;
+}
+
 /* Copy the observer's account of its own cost, counter by counter. */
 static void
 profiler_copy_cost(const struct profiler *p, struct profiler_stats *out)

@@ -36,7 +36,8 @@ int profiler_channel(struct profiler *p, const char *name,
 
 /* Listen for channels and start the threads; the observer writes to timeline
  * (borrowed).  Returns 0 or a negative errno.  -EADDRINUSE: another tailor has
- * the channel socket, which is logged.  Any other failure to bind the
+ * the channel socket, which is logged.
+ * Any other failure to bind the
  * socket is logged with advice and is not fatal: then no channels come from
  * outside.
  * Failing to pin the observer is not fatal: it is logged once and the thread
@@ -118,6 +119,16 @@ void profiler_heap(
  * thread. */
 void profiler_collect(struct profiler *p, unsigned server, uint64_t bytes);
 void profiler_load_agents(struct profiler *p, bool on);
+
+/* profiler_code_map(p, pid, since):
+ * Have a server's JVM write the map of its compiled code, /tmp/perf-PID.map in
+ * its own root, if there is none that was begun at since or later.  At most one
+ * in 10 s, or a thousand times as long as the last one took.
+ * Returns 0: no newer map comes now; -EAGAIN: one is being written, call again
+ * a little later; -EOPNOTSUPP: the JVM is older than JDK 17; or -EPERM,
+ * -EACCES: it cannot be attached to, which is logged.  Any thread; one system
+ * call. */
+int profiler_code_map(struct profiler *p, pid_t pid, struct instant since);
 
 /* Copy the counters.  Any thread. */
 void profiler_stats(struct profiler *p, struct profiler_stats *out);

@@ -154,9 +154,9 @@ command_restart(const struct ctl_options *options)
 }
 
 int
-action_return(const struct ctl_options *options)
+command_undrain(const struct ctl_options *options)
 {
-	if (post(options, "/ready") < 0)
+	if (post(options, "/undrain") < 0)
 		return STATUS_NO;
 	return wait_for(options, "ready");
 }

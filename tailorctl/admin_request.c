@@ -49,8 +49,7 @@ complain_of(const cJSON *tree, const char *error)
 
 	snprintf(text, sizeof(text), "%.500s%s%.400s%s", error,
 	    advice != NULL ? ": " : "", advice != NULL ? advice : "",
-	    field_true(tree, "forceable") ? "; use --force to do it all the "
-					    "same"
+	    field_true(tree, "forceable") ? "; use --force to do it anyway"
 					  : "");
 	fputs(program, stderr);
 	plain_wrap(stderr, text, sizeof(program) - 1);

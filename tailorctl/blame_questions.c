@@ -62,7 +62,7 @@ print_without(const struct blame_route *route, const struct without *w)
 	static const char *const name[] = {"p50", "p90", "p99", "p99.9", "max"};
 
 	printf("%s\n", route->name);
-	printf("          as it was     without   and its queue\n");
+	printf("           measured     without   and its queue\n");
 	for (unsigned i = 0; i < PERCENTILES; i++)
 		printf("%-8s %10s  %10s  %14s\n", name[i],
 		    plain_duration(w->was[i]), plain_duration(w->alone[i]),

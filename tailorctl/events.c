@@ -1,4 +1,4 @@
-/* events.c: "tailorctl events": the events of the stream.
+/* events.c: "tailorctl log --list": the events of the stream.
  *
  * Prints the tables of talechain: what "log" shows and "log -q" accepts.
  * tailor-ring(7) is made with it. */
@@ -47,7 +47,7 @@ static const struct {
 } lists[] = {
     {"cause", "a pause", causes, COUNT(causes)},
     {"signal", "a rate", rates, COUNT(rates)},
-    {"kind", "a hazard", hazards, COUNT(hazards)},
+    {"kind", "a pause", hazards, COUNT(hazards)},
 };
 
 /* --- text ----------------------------------------------------------------- */
@@ -134,7 +134,7 @@ print_json(void)
 }
 
 int
-command_events(const struct ctl_options *options)
+events_list(const struct ctl_options *options)
 {
 	if (options->json)
 		return print_json();

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/terminal.h"
 #include "tailorctl/admin_request.h"
+#include "talechain/events/termination.h"
 
 #define IDLE_NS (10 * NS_PER_MS)
 #define IDLE_CHECKS 100 /* idle turns between checks of the file */
@@ -227,7 +228,8 @@ stream_requests_take(struct stream_requests *s,
 		break;
 	case TALECHAIN_PROXY_FINISH:
 		r->finished_ns = e->ts;
-		r->status = e->arg[2];
+		r->status = e->arg[2] & UINT64_MAX >> 8;
+		r->termination = (unsigned)(e->arg[2] >> 56);
 		r->bytes = e->arg[3];
 		*out = *r;
 		r->id = 0;
@@ -258,8 +260,8 @@ stream_server_name(
 }
 
 const char *const stream_request_fields[] = {"request", "total", "wait",
-    "upstream", "send", "status", "bytes", "server", "attempts", "hedged",
-    "in_flight", NULL};
+    "upstream", "send", "status", "termination", "bytes", "server", "attempts",
+    "hedged", "in_flight", NULL};
 
 #define AT(member) offsetof(struct stream_request, member)
 
@@ -287,7 +289,7 @@ stream_request_lookup(const char *field, void *user)
 {
 	struct stream_request_query *a = user;
 	const struct stream_request *r = a->request;
-	struct query_value v = {QUERY_NUMBER, 0, a->text};
+	struct query_value v = {.kind = QUERY_NUMBER, .text = a->text};
 
 	for (unsigned i = 0; i < COUNT(spans); i++)
 		if (strcmp(field, spans[i].name) == 0) {
@@ -310,6 +312,9 @@ stream_request_lookup(const char *field, void *user)
 		v.number = stream_request_total_ns(r);
 	} else if (strcmp(field, "hedged") == 0) {
 		v.number = r->attempts > 1;
+	} else if (strcmp(field, "termination") == 0) {
+		v.kind = QUERY_TEXT;
+		termination_text(r->termination, a->text);
 	} else if (strcmp(field, "server") == 0) {
 		v.kind = QUERY_TEXT;
 		stream_server_name(a->table, r->server, a->text);

@@ -23,8 +23,9 @@ struct stream_request {
 	uint64_t written_ns, answered_ns; /* of the attempt that won */
 	uint64_t attempt_ns[2];
 	uint64_t status, bytes, in_flight, attempts;
-	bool began; /* its first event was seen */
-	int server; /* of the response, -1: none */
+	unsigned termination; /* how it ended (termination.h) */
+	bool began;	      /* its first event was seen */
+	int server;	      /* of the response, -1: none */
 };
 
 struct stream_requests {

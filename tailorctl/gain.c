@@ -1,5 +1,5 @@
-/* gain.c: "tailorctl gain": latencies of clients in watch mode, and estimated
- * latencies with Tailor acting.
+/* gain.c: "tailorctl gain": in watch mode, latencies of clients and estimated
+ * latencies with Tailor acting; while it acts, the ledger.
  *
  * Each request that met a pause was drawn several times, so the number of
  * requests above a value is a fraction.  The k-th slowest request is estimated
@@ -197,7 +197,7 @@ show_rows(const struct gain_read *g, const struct quantile *q)
 {
 	const char *low;
 
-	plain_head("              as it was  Tailor acting   95 % interval");
+	plain_head("               measured  Tailor acting   95 % interval");
 	for (unsigned r = 0; r < ROWS; r++) {
 		show_row(
 		    rows[r].name, (int64_t)q[r].was_ns, (int64_t)q[r].would_ns);
@@ -263,6 +263,7 @@ write_json(const struct gain_read *g, const struct quantile *q)
 	struct json j;
 
 	plain_json_begin(&j);
+	json_key_string(&j, "schema", "tailor.estimate/1");
 	json_key_double(&j, "seconds", g->seconds);
 	json_key_int(&j, "requests", g->requests);
 	json_key_int(&j, "met", g->met);
@@ -292,12 +293,8 @@ show_tree(const struct ctl_options *options, const cJSON *tree)
 	struct quantile q[ROWS];
 
 	read_gain(&gain, tree);
-	if (gain.requests == 0) {
-		fprintf(stderr,
-		    "tailorctl: no request in watch mode yet; while Tailor "
-		    "acts,\ntailorctl: see tailorctl ledger\n");
-		return STATUS_NO;
-	}
+	if (gain.requests == 0)
+		return admin_report(options, "GET", "/ledger", ledger_show);
 	quantiles(&gain, q);
 	if (options->json)
 		write_json(&gain, q);

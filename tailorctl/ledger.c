@@ -1,3 +1,5 @@
+/* ledger.c: the part of "tailorctl gain" that is counted: what hedging cost
+ * and gained. */
 #include <stdio.h>
 
 #include "tailorctl/admin_request.h"
@@ -41,15 +43,16 @@ show_load(const char *title, const cJSON *w)
 	if (w == NULL)
 		return;
 	show_title(title);
-	printf("%.3f%% sent; predicted: %s * %.3f pauses/s = %.3f%%\n",
+	printf(
+	    "%.3f%% sent; predicted %.3f%% (mean latency %s x %.2f pauses/s)\n",
 	    field_double(w, "actual", 0) * 100,
+	    field_double(w, "predicted", 0) * 100,
 	    plain_seconds(field_double(w, "mean_latency_s", 0)),
-	    field_double(w, "hazards_per_s", 0),
-	    field_double(w, "predicted", 0) * 100);
+	    field_double(w, "pauses_per_s", 0));
 }
 
-static void
-show(const cJSON *tree)
+void
+ledger_show(const cJSON *tree)
 {
 	const cJSON *saved = field_list(tree, "saved");
 
@@ -73,10 +76,4 @@ show(const cJSON *tree)
 	    plain_duration(field_number(saved, "max_ns", -1)));
 	show_load("extra load", field_list(tree, "extra_load"));
 	show_load("recently", field_list(tree, "extra_load_recent"));
-}
-
-int
-command_ledger(const struct ctl_options *options)
-{
-	return admin_report(options, "GET", "/ledger", show);
 }

@@ -19,6 +19,7 @@
 #include "base/terminal.h"
 #include "tailorctl/query.h"
 #include "talechain/events/events.h"
+#include "talechain/events/termination.h"
 
 #define INDENT 19
 
@@ -83,9 +84,12 @@ argument_value(const struct talechain_value *v, char text[64])
 		    talechain_cause_name(v->value < UINT32_MAX
 					     ? (unsigned)v->value
 					     : UINT32_MAX));
+	else if (strcmp(v->name, "termination") == 0)
+		termination_text((unsigned)v->value, text);
 	else
-		return (struct query_value){QUERY_NUMBER, v->value, NULL};
-	return (struct query_value){QUERY_TEXT, 0, text};
+		return (struct query_value){
+		    .kind = QUERY_NUMBER, .number = v->value};
+	return (struct query_value){.kind = QUERY_TEXT, .text = text};
 }
 
 static struct query_value
@@ -94,7 +98,7 @@ event_lookup(const char *field, void *user)
 	struct asked_event *a = user;
 	const struct talechain_event *e = &a->slot->event;
 	const char *type = talechain_type_name(e->type);
-	struct query_value found = {QUERY_NUMBER, 0, a->text};
+	struct query_value found = {.kind = QUERY_NUMBER, .text = a->text};
 	struct talechain_value v;
 
 	for (unsigned n = 0; talechain_argument(e, n, &v); n++)
@@ -137,7 +141,19 @@ find_subject(const char *field, void *user)
 
 	if (listed(stream_request_fields, field) && !is_of_events(field))
 		l->requests = true;
-	return (struct query_value){QUERY_MISSING, 0, NULL};
+	return (struct query_value){.kind = QUERY_MISSING};
+}
+
+/* True if the field is a time in ns. */
+static bool
+is_time(const char *field)
+{
+	static const char *const times[] = {
+	    "total", "wait", "upstream", "send", "late", NULL};
+	size_t n = strlen(field);
+
+	return listed(times, field) ||
+	       (n > 3 && strcmp(field + n - 3, "_ns") == 0);
 }
 
 /* Refuse a field that events, or requests, cannot have. */
@@ -148,8 +164,10 @@ check_field(const char *field, void *user)
 	bool fits = l->requests ? listed(stream_request_fields, field)
 				: is_of_events(field);
 
-	return (struct query_value){fits ? QUERY_MISSING : QUERY_UNKNOWN, 0,
-	    l->requests ? "requests have" : "events have"};
+	return (struct query_value){
+	    .kind = fits ? QUERY_MISSING : QUERY_UNKNOWN,
+	    .text = l->requests ? "requests have" : "events have",
+	    .time = is_time(field)};
 }
 
 /* Check the query.  0, or -1 after a message. */
@@ -244,13 +262,14 @@ write_event(struct json *j, const struct timeline_slot *slot)
 static void
 print_request(const struct logger *l, const struct stream_request *r)
 {
-	char clock[FOLLOW_CLOCK], name[STREAM_NAME];
+	char clock[FOLLOW_CLOCK], name[STREAM_NAME], ended[TERMINATION_TEXT];
 
-	printf("%s %016llx %7s %3llu %-12s %9lluB %llu%s\n",
+	printf("%s %016llx %7s %3llu %s %-12s %9lluB %llu%s\n",
 	    follow_clock(&l->follow, r->finished_ns, clock),
 	    (unsigned long long)r->id,
 	    plain_duration(r->began ? (int64_t)stream_request_total_ns(r) : -1),
 	    (unsigned long long)r->status,
+	    termination_text(r->termination, ended),
 	    plain_cell(stream_server_name(l->table, r->server, name), 12),
 	    (unsigned long long)r->bytes, (unsigned long long)r->attempts,
 	    r->attempts > 1 ? " hedged" : "");
@@ -322,12 +341,12 @@ show_lost(const struct logger *l, uint64_t lost)
 	struct json j;
 
 	if (!l->follow.options->json) {
-		printf("-- overtaken: %llu events were overwritten unread\n",
+		printf("-- missed: %llu events were overwritten unread\n",
 		    (unsigned long long)lost);
 		return 0;
 	}
 	plain_json_begin(&j);
-	json_key_uint(&j, "overtaken", lost);
+	json_key_uint(&j, "missed", lost);
 	return plain_json_end(&j);
 }
 
@@ -368,6 +387,8 @@ command_log(const struct ctl_options *options)
 	struct logger l = {.columns = (int)terminal_columns(stdout)};
 	int status = STATUS_USAGE;
 
+	if (options->list)
+		return events_list(options);
 	l.table = calloc(1, sizeof(*l.table));
 	if (l.table == NULL || query_open(&l, options) < 0)
 		goto free_table;
@@ -379,9 +400,9 @@ command_log(const struct ctl_options *options)
 	status = run(&l);
 	if (fflush(stdout) != 0)
 		status = STATUS_NO;
-	fprintf(stderr, "%llu %s%s, %llu overtaken\n",
-	    (unsigned long long)l.shown, l.requests ? "request" : "event",
-	    l.shown == 1 ? "" : "s", (unsigned long long)l.follow.lost);
+	fprintf(stderr, "%llu %s%s, %llu missed\n", (unsigned long long)l.shown,
+	    l.requests ? "request" : "event", l.shown == 1 ? "" : "s",
+	    (unsigned long long)l.follow.lost);
 	follow_close(&l.follow);
 
 free_table:

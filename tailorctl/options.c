@@ -84,32 +84,38 @@ static const struct option_row rows[] = {
 	.commands = OF(why)},
     {"chrome", 'C', NULL, "print trace events for ui.perfetto.dev", set_form,
 	.commands = OF(why)},
+    {"all", 0, NULL, "all that is known, not only the first lines", option_flag,
+	AT(all), .commands = OF(why) | OF(slow)},
+    {"pin", 0, NULL, "keep the timeline until Tailor ends", option_flag,
+	AT(pin), .commands = OF(why)},
     {"output", 'o', "FILE", "write to FILE", option_text, AT(output),
 	.commands = WHY_BLAME},
-    {"percentile", 'P', "P", "the percentile, default 99", option_text,
+    {"percentile", 0, "P", "the percentile, default 99", option_text,
 	AT(percentile), .values = "90 99 99.9", .commands = OF(blame)},
-    {"route", 'R', "ROUTE", "only this one: \"GET /search\"", option_text,
+    {"route", 0, "ROUTE", "only this one: \"GET /search\"", option_text,
 	AT(route), .values = "", .commands = OF(blame)},
-    {"without", 'W', "CODES", "percentiles without these: gc,lock", option_text,
+    {"without", 0, "CODES", "percentiles without these: gc,lock", option_text,
 	AT(without), .values = "", .commands = OF(blame)},
-    {"against", 'G', "TIME", "compare with 1h, yesterday, 7d ago", set_ago,
+    {"against", 0, "TIME", "compare with 1h, yesterday, 7d ago", set_ago,
 	AT(against_ns), .wants = SINCE ", or yesterday",
 	.values = "1h yesterday 7d", .commands = OF(blame)},
-    {"until", 'U', "TIME", "finished at least this long ago", set_since,
+    {"until", 0, "TIME", "finished at least this long ago", set_since,
 	AT(until_ns), .wants = SINCE, .values = "1m 10m 1h 1d",
 	.commands = OF(blame)},
-    {"impact", 'I', NULL, "the VarMRI paper's table", option_flag, AT(impact),
+    {"impact", 0, NULL, "the VarMRI paper's table", option_flag, AT(impact),
 	.commands = OF(blame)},
-    {"accounts", 'F', NULL, "print the accounts, as CSV", option_flag,
+    {"accounts", 0, NULL, "print the accounts, as CSV", option_flag,
 	AT(accounts), .commands = OF(blame)},
-    {"file", 'X', "FILE", "read accounts (csv) from FILE", option_text,
-	AT(file), .commands = OF(blame)},
+    {"file", 0, "FILE", "read accounts (csv) from FILE", option_text, AT(file),
+	.commands = OF(blame)},
     {"by", 'b', "WHAT", "group by cause, path, latency, cpu or waker",
 	option_choice, AT(by), .values = TOP_KINDS, .commands = OF(top)},
     {"query", 'q', "QUERY", "only matching events; see tailorctl(1)",
 	option_text, AT(query), .values = "", .commands = OF(log)},
     {"requests", 'r', NULL, "show finished requests, not events", option_flag,
 	AT(requests), .commands = OF(log)},
+    {"list", 0, NULL, "list event types and their arguments", option_flag,
+	AT(list), .commands = OF(log)},
     {"rates", 0, NULL, "what changes, per second, updated", option_flag,
 	AT(rates), .commands = OF(metrics)},
     {"once", '1', NULL, "print once and exit", option_flag, AT(once),
@@ -122,19 +128,30 @@ static const struct option_row rows[] = {
 	AT(dump), .commands = OF(top) | OF(log)},
     {"stream", 's', "FILE", "the stream's file; no tailor needed", option_text,
 	AT(stream), .commands = OF(top) | OF(log)},
+    {"with", 0, "COMMAND", "restarts $SERVER, if Tailor did not launch it",
+	option_text, AT(with), .values = "", .commands = OF(deploy)},
+    {"hold", 0, "SECONDS", "compare the new version so long, default 10",
+	SECONDS, AT(hold_ns), .commands = OF(deploy)},
     {"force", 'f', NULL, "even if no other server is ready", option_flag,
 	AT(force), .commands = OF(drain) | OF(restart)},
 };
 /* clang-format on */
 
 static const struct line_instead insteads[] = {
-    {"status ps", "did you mean servers?"},
+    {"status ps health ready", "did you mean servers?"},
     {"list ls", "did you mean slow?"},
-    {"show explain trace", "did you mean why?"},
-    {"tail", "did you mean log?"},
+    {"show explain trace analyze timeline", "did you mean why?"},
+    {"pin keep", "did you mean why ID --pin?"},
+    {"tail follow events watch",
+	"did you mean log? It follows events; watch mode is tailor --watch"},
+    {"stat stats", "did you mean metrics?"},
+    {"hist histogram latency", "did you mean top --by latency?"},
+    {"ledger cost savings", "did you mean gain?"},
+    {"maint disable", "did you mean drain?"},
+    {"enable", "did you mean undrain?"},
+    {"upgrade rollout update", "did you mean deploy?"},
     {"swap failover", "did you mean switch?"},
     {"start", "did you mean restart?"},
-    {"undrain", "did you mean ready?"},
     {"stop quit kill shutdown",
 	"did you mean drain? SIGTERM ends Tailor itself"},
     {"config", "did you mean info? \"tailor -T\" prints all keys"},
@@ -184,6 +201,8 @@ static const struct command_line line = {
     .commands = COUNT(commands),
     .row = rows,
     .rows = COUNT(rows),
+    .acting = OF(drain) | OF(undrain) | OF(restart) | OF(deploy) | OF(switch) |
+	      OF(reload),
     .instead = insteads,
     .insteads = COUNT(insteads),
     .explain = explain,
@@ -196,18 +215,39 @@ options_completion(const char *shell)
 	return line_completion(stdout, &line, shell);
 }
 
-/* Choose the form by the file's ending; refuse a page on a terminal. */
+/* Choose the form by the file's ending.  -EINVAL with a message if the ending
+ * promises a form that the command does not have. */
+static int
+form_by_ending(struct ctl_options *o, char why[LINE_WHY])
+{
+	static const char *const endings[] = {"html", "svg", "json", "txt"};
+	bool blame = o->command == COMMAND_blame;
+	const char *base = strrchr(o->output, '/');
+	const char *end = strrchr(base != NULL ? base : o->output, '.');
+	unsigned i = 0;
+
+	while (end != NULL && i < (blame ? 1 : COUNT(endings)) &&
+	       strcmp(end + 1, endings[i]) != 0)
+		i++;
+	if (end == NULL || i == 3)
+		return 0;
+	if (i < (blame ? 1 : COUNT(endings))) {
+		o->format = endings[i];
+		return 0;
+	}
+	snprintf(why, LINE_WHY, "a file \"%.40s\" is not written here, but %s",
+	    end,
+	    blame ? ".html; redirect the output for text, --json or --accounts"
+		  : ".html, .svg, .json and .txt");
+	return -EINVAL;
+}
+
+/* Choose the form; refuse a page on a terminal. */
 static int
 choose_form(struct ctl_options *o, char why[LINE_WHY])
 {
-	const char *end = o->output != NULL ? strrchr(o->output, '.') : NULL;
-
-	if (end != NULL && o->format == NULL && !o->json)
-		o->format =
-		    strcmp(end, ".html") == 0 ? "html"
-		    : strcmp(end, ".svg") == 0 && o->command == COMMAND_why
-			? "svg"
-			: NULL;
+	if (o->output != NULL && o->format == NULL && !o->json)
+		return form_by_ending(o, why);
 	if (o->format == NULL || o->output != NULL || !isatty(STDOUT_FILENO))
 		return 0;
 	snprintf(why, LINE_WHY, "--%s is not for a terminal: add -o FILE",
@@ -222,8 +262,9 @@ options_parse(struct ctl_options *out, int argc, char **argv)
 	char why[LINE_WHY];
 	int err;
 
-	*out = (struct ctl_options){
-	    .interval_ns = NS_PER_S, .timeout_ns = 5 * NS_PER_S};
+	*out = (struct ctl_options){.interval_ns = NS_PER_S,
+	    .hold_ns = 10 * NS_PER_S,
+	    .timeout_ns = 5 * NS_PER_S};
 	err = line_parse(&line, out, argc, argv, &words, why);
 	out->command = (enum ctl_command)words.command;
 	out->argument = words.count > 0 ? words.word[0] : NULL;

@@ -18,21 +18,18 @@ enum {
 	X(why, "[ID]", "@ID",                                                \
 	    "explain where a request's time went, or the slowest's")         \
 	X(blame, "", NULL, "show what a route's p99 consists of")            \
-	X(pin, "ID", "@ID", "keep the timeline of a request")                \
 	X(top, "", NULL, "show what costs most time, updated")               \
 	X(log, "", NULL, "follow events or requests as they happen")         \
-	X(events, "", NULL, "list event types and their arguments")          \
 	X(live, "", NULL, "show the address of the live page for a browser") \
-	X(ledger, "", NULL, "show the cost and benefit of hedging")          \
-	X(gain, "", NULL, "show what acting would change, in watch mode")    \
+	X(gain, "", NULL, "show what acting gains and costs, or would")      \
 	X(metrics, "[NAME]", "@NAME", "print metrics, or their rates")       \
 	X(info, "", NULL, "show version, placement and listeners")           \
-	X(ready, "[SERVER]", "@SERVER",                                      \
-	    "return it to service; without: is one ready?")                  \
 	X(drain, "SERVER", "@SERVER", "take a server out of service")        \
+	X(undrain, "SERVER", "@SERVER", "return it to service")              \
 	X(restart, "SERVER", "@SERVER",                                      \
 	    "drain it, restart its program, return it")                      \
-	X(switch, "", NULL, "make the standby active, if it is ready")       \
+	X(deploy, "", NULL, "restart both servers, one after the other")     \
+	X(switch, "", NULL, "make the backup active, if it is ready")        \
 	X(reload, "", NULL, "read the configuration again")                  \
 	X(probe, "", NULL, "show which signals this machine offers")         \
 	X(completion, "SHELL", "bash zsh fish",                              \
@@ -58,6 +55,7 @@ struct ctl_options {
 	bool once;
 	bool rates;
 	bool dump;
+	bool pin, list, all;
 	bool force;
 	bool requests;
 	enum top_kind by;
@@ -76,6 +74,8 @@ struct ctl_options {
 	const char *format; /* static: "html", ...; NULL: text or JSON */
 	int64_t since_ns;   /* 0: any time */
 	int64_t count;	    /* most rows of slow; of log, 0: no limit */
+	const char *with;   /* borrowed; NULL: Tailor restarts its program */
+	int64_t hold_ns;    /* of deploy */
 	int64_t interval_ns;
 	int64_t timeout_ns;
 };
@@ -99,8 +99,12 @@ COMMANDS(COMMANDS_X)
 void
 completion_words(const char *what, const char *selected, const char *typed);
 
-/* "ready SERVER": return a drained server to service, and wait for it. */
-int action_return(const struct ctl_options *options);
+/* Print the ledger of GET /ledger (ledger.c). */
+struct cJSON;
+void ledger_show(const struct cJSON *tree);
+
+/* "log --list": print the events of the stream (events.c).  The exit status. */
+int events_list(const struct ctl_options *options);
 
 /* reports.c: describe what a drain or restart waits for: "3 requests, 1
  * WebSocket, cut in 48s; oldest 12s: GET /x", without control characters and
@@ -108,5 +112,4 @@ int action_return(const struct ctl_options *options);
  *   waits  the object "waits" of /servers, or NULL
  * The result is static, as plain_cell()'s, and shorter than WAITS_BYTES. */
 #define WAITS_BYTES 260
-struct cJSON;
 const char *waits_text(const struct cJSON *waits);

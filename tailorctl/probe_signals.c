@@ -258,8 +258,8 @@ probe_steering(struct probe_finding *f)
 	if (!agent)
 		f->enable =
 		    "libtailor-jvm.so (make agent), or servers[].collect: "
-		    "\"periodic\" with G1 (up to a second late, and a "
-		    "marking), or \"http:/path\"";
+		    "\"periodic\" with G1 (up to 1 s late; starts a concurrent "
+		    "marking each time), or \"http:/path\"";
 	else if (!f->available)
 		f->enable =
 		    "two running HotSpot JVMs with Serial, Parallel or G1, of "

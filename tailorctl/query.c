@@ -234,6 +234,11 @@ match_comparison(struct parser *p)
 	v = p->lookup(field, p->user);
 	if (v.kind == QUERY_UNKNOWN)
 		return fail(p, begin, "%s no field \"%.40s\"", v.text, field);
+	if (v.time && with.is_number && with.number > 0 &&
+	    isdigit((unsigned char)with.text[with.length - 1]))
+		return fail(p, with.text,
+		    "%s is a time and needs a unit: %.*sms, or us, ns, s",
+		    field, (int)with.length, with.text);
 	return judge(&v, (enum query_operator)kind, &with);
 }
 

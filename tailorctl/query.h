@@ -41,6 +41,7 @@ struct query_value {
 	} kind;
 	uint64_t number;
 	const char *text; /* borrowed until the lookup's next call */
+	bool time;	  /* in ns: a number beside it needs its unit */
 };
 
 /* Look up a field of the event or request. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/instant.h"
 #include "base/terminal.h"
@@ -17,6 +18,8 @@
 
 #define INDENT 4
 #define SLOWEST_NS (600 * NS_PER_S) /* period of "why" without an id */
+#define WHY_LINES 18		    /* of text, before what --all adds */
+#define WHY_PARTS 3 /* paragraphs: verdict, request, where the time went */
 
 /* Return a latency; -1 for 0, which a server without requests has. */
 static int64_t
@@ -158,7 +161,7 @@ show_server(const cJSON *s)
 	double errors_per_s = field_double(s, "errors_per_s", 0);
 	char text[512];
 
-	join(field_list(s, "hazards"), text, sizeof(text));
+	join(field_list(s, "pauses"), text, sizeof(text));
 	printf("%c ", field_true(s, "active") ? '*' : ' ');
 	plain_print_cell(field_text(s, "name"), name_columns(), TERMINAL_BOLD);
 	plain_print_cell(state, 10, state_colour(state));
@@ -220,7 +223,7 @@ show_servers(const cJSON *tree)
 	printf("mode %s\n", plain_cell(field_text(tree, "mode"), 20));
 	printf("%s  %-*s %-10s %-*s %8s %8s %7s %7s %7s%s\n",
 	    plain_escape(TERMINAL_BOLD), columns, "SERVER", "STATE", columns,
-	    "HAZARDS", "RATE/s", "ERRORS/s", "FLIGHT", "P50", "P95",
+	    "PAUSES", "RATE/s", "ERRORS/s", "FLIGHT", "P50", "P95",
 	    plain_escape(TERMINAL_PLAIN));
 	cJSON_ArrayForEach(s, field_list(tree, "servers")) show_server(s);
 	cJSON_ArrayForEach(s, field_list(tree, "servers"))
@@ -235,7 +238,19 @@ show_servers(const cJSON *tree)
 int
 command_servers(const struct ctl_options *options)
 {
-	return admin_report(options, "GET", "/servers", show_servers);
+	int status = admin_report(options, "GET", "/servers", show_servers);
+	struct http_response a;
+
+	/* For health checks: the status also says that requests are served. */
+	if (status != STATUS_OK ||
+	    admin_request(options, "GET", "/readyz", &a) < 0)
+		return STATUS_NO;
+	if (a.status == 503) {
+		admin_response_complain(&a);
+		status = STATUS_NO;
+	}
+	http_response_fini(&a);
+	return status;
 }
 
 static void
@@ -296,16 +311,27 @@ short_time(const cJSON *one, char out[32])
 	return out;
 }
 
+/* How a request ended, "SH"; "": normally. */
+static const char *
+failed_code(const cJSON *one)
+{
+	const char *ended = text_of(one, "termination", "--");
+
+	return strcmp(ended, "--") != 0 ? ended : "";
+}
+
 /* Print why a request is in the list: "slower than the target (now 20.0ms)". */
 static void
 show_reason(const cJSON *one, int64_t target_ns)
 {
 	static const char *const reasons[][2] = {
 	    {"slowest", "among the slowest of its minute"},
+	    {"failed", "failed, and quicker than the target"},
 	    {"pinned", "pinned"},
 	    {"asked", "its client had it analyzed"},
 	};
 	const char *code = text_of(one, "reason", "");
+	const char *ended = failed_code(one);
 	int status = (int)field_number(one, "status", 0);
 	char text[200];
 
@@ -316,6 +342,9 @@ show_reason(const cJSON *one, int64_t target_ns)
 			snprintf(text, sizeof(text), "%s", reasons[i][1]);
 	if (status >= 500)
 		text_append(text, sizeof(text), ", error %d", status);
+	if (ended[0] != '\0')
+		text_append(
+		    text, sizeof(text), ", ended %s", plain_cell(ended, 2));
 	if (field_number(one, "attempts", 1) > 1)
 		text_append(text, sizeof(text), ", sent again (%s)",
 		    plain_cell(field_text(one, "trigger"), 15));
@@ -331,6 +360,31 @@ cause_colour(const char *cause)
 							      : TERMINAL_YELLOW;
 }
 
+/* Show a request in a line. */
+static void
+show_slow_line(const cJSON *one)
+{
+	long long status = field_number(one, "status", 0);
+	const char *id = plain_cell(field_text(one, "id"), 40);
+	const char *cause = field_text(one, "cause");
+	char at[32], text[512];
+	int rest;
+
+	plain_print_cell(short_time(one, at), 11, TERMINAL_PLAIN);
+	printf("%s%7s%s ", plain_escape(TERMINAL_BOLD),
+	    plain_duration(field_number(one, "total_ns", -1)),
+	    plain_escape(TERMINAL_PLAIN));
+	plain_print_cell(cause, 14, cause_colour(cause));
+	printf("%s%3lld %-2s%s ",
+	    plain_escape(status >= 500 ? TERMINAL_RED : TERMINAL_PLAIN), status,
+	    plain_cell(failed_code(one), 2), plain_escape(TERMINAL_PLAIN));
+	rest = (int)(80 + plain_spare()) - 42 - printf("%-16s ", id);
+	snprintf(text, sizeof(text), "%.16s %.300s",
+	    text_of(one, "method", "-"), text_of(one, "target", "-"));
+	printf("%s\n", plain_cell(text, rest > 8 ? (unsigned)rest : 8));
+}
+
+/* Show a request in a paragraph. */
 static void
 show_slow_one(const cJSON *one, int64_t target_ns)
 {
@@ -370,8 +424,9 @@ show_left_out(const cJSON *tree)
 		    left, field_number(tree, "slow_requests", 0));
 }
 
-/* True if options of "slow" select only some of the kept requests. */
-static bool slow_chosen;
+/* True if options of "slow" select only some of the kept requests; if it
+ * prints all of each. */
+static bool slow_chosen, slow_all;
 
 static void
 show_slow(const cJSON *tree)
@@ -379,13 +434,21 @@ show_slow(const cJSON *tree)
 	int64_t target_ns = field_number(tree, "target_ns", -1);
 	const cJSON *one;
 
-	plain_head("FINISHED      TOTAL CAUSE          SERVER        REQUEST");
+	plain_head(slow_all ? "FINISHED      TOTAL CAUSE          SERVER"
+			      "        REQUEST"
+			    : "FINISHED      TOTAL CAUSE          END    "
+			      "WHY ID           REQUEST");
 	cJSON_ArrayForEach(one, field_list(tree, "slow"))
-	    show_slow_one(one, target_ns);
+	{
+		if (slow_all)
+			show_slow_one(one, target_ns);
+		else
+			show_slow_line(one);
+	}
 	if (cJSON_GetArraySize(field_list(tree, "slow")) == 0)
-		printf("%s: kept are requests over %s, and the slowest of "
-		       "each minute\n",
-		    slow_chosen ? "no kept request matches" : "none yet",
+		printf("%s. Tailor keeps requests slower than %s and the "
+		       "slowest of each minute.\n",
+		    slow_chosen ? "No kept request matches" : "None yet",
 		    plain_duration(target_ns));
 	show_left_out(tree);
 }
@@ -397,6 +460,7 @@ command_slow(const struct ctl_options *options)
 
 	snprintf(target, sizeof(target), "/slow?n=%lld",
 	    (long long)(options->count != 0 ? options->count : 20));
+	slow_all = options->all;
 	slow_chosen = options->since_ns > 0 || options->cause != NULL ||
 		      options->path != NULL;
 	if (options->since_ns > 0)
@@ -533,16 +597,62 @@ slowest(const struct ctl_options *options)
 	return id;
 }
 
+/* Print what is said of a request through a pager, if that is a terminal. */
+static void
+page(const struct http_response *a)
+{
+	FILE *out = NULL;
+
+	if (isatty(STDOUT_FILENO))
+		out = popen("${PAGER:-less -FRX} || cat", "w");
+	plain_write(out != NULL ? out : stdout, a->body, a->length);
+	if (out != NULL)
+		pclose(out);
+}
+
+/* Print the first lines of what is said of a request: the verdict, what the
+ * request was and where its time went. */
+static void
+print_first(const struct http_response *a)
+{
+	const char *at = a->body, *end = a->body + a->length, *eol;
+	unsigned lines = 0, parts = 0;
+
+	while (at < end && lines < WHY_LINES && parts < WHY_PARTS) {
+		eol = memchr(at, '\n', (size_t)(end - at));
+		parts += eol == at;
+		lines++;
+		at = eol != NULL ? eol + 1 : end;
+	}
+	plain_write(stdout, a->body, (size_t)(at - a->body));
+	if (at < end)
+		printf("%sMore: --all (picture, threads, events), or -o "
+		       "why.html\n",
+		    parts == WHY_PARTS ? "" : "...\n");
+}
+
+/* "why --pin": keep the timeline of the request with that escaped id. */
+static bool
+pin(const struct ctl_options *options, const char *id)
+{
+	char target[600];
+	struct http_response a;
+
+	snprintf(target, sizeof(target), "/pin?id=%s", id);
+	if (admin_request_ok(options, "POST", target, &a) < 0)
+		return false;
+	http_response_fini(&a);
+	return true;
+}
+
 int
 command_why(const struct ctl_options *options)
 {
-	const char *format = options->format;
+	const char *format = options->json ? "json" : options->format;
 	char id[512], target[600], *found = NULL;
 	struct http_response a;
 	int err = 0;
 
-	if (format == NULL && options->json)
-		format = "json";
 	if (options->argument == NULL) {
 		found = slowest(options);
 		if (found == NULL)
@@ -550,6 +660,8 @@ command_why(const struct ctl_options *options)
 	}
 	admin_escape(found != NULL ? found : options->argument, id, sizeof(id));
 	free(found);
+	if (options->pin && !pin(options, id))
+		return STATUS_NO;
 	snprintf(target, sizeof(target), "/timeline/%s%s%s", id,
 	    format != NULL ? "?format=" : "", format != NULL ? format : "");
 	if (admin_request(options, "GET", target, &a) < 0)
@@ -561,55 +673,21 @@ command_why(const struct ctl_options *options)
 					"requests that are kept; without an "
 					"id, why takes\nthe slowest. A "
 					"client's own id is accepted only from "
-					"those that\nproxy.trust or "
+					"those that\nproxy.trusted_proxies or "
 					"talechain.allow names.\n");
 		http_response_fini(&a);
 		return STATUS_NO;
 	}
 	if (options->output != NULL)
 		err = save(&a, options->output);
-	else
+	else if (format != NULL)
 		admin_response_print(&a);
+	else if (options->all)
+		page(&a);
+	else
+		print_first(&a);
 	http_response_fini(&a);
 	return err == 0 ? STATUS_OK : STATUS_NO;
-}
-
-static void
-show_pinned(const cJSON *tree)
-{
-	printf("%s\n", field_true(tree, "pinned") ? "pinned" : "not pinned");
-}
-
-int
-command_pin(const struct ctl_options *options)
-{
-	char id[512], target[600];
-
-	admin_escape(options->argument, id, sizeof(id));
-	snprintf(target, sizeof(target), "/pin?id=%s", id);
-	return admin_report(options, "POST", target, show_pinned);
-}
-
-int
-command_ready(const struct ctl_options *options)
-{
-	struct http_response a;
-	bool ready;
-
-	if (options->argument != NULL)
-		return action_return(options);
-	if (admin_request(options, "GET", "/readyz", &a) < 0)
-		return STATUS_NO;
-	ready = a.status == 200;
-	if (options->json)
-		printf("{\"ready\":%s,\"status\":%u}\n",
-		    ready ? "true" : "false", a.status);
-	if (!ready)
-		admin_response_complain(&a);
-	else if (!options->json)
-		admin_response_print(&a);
-	http_response_fini(&a);
-	return ready ? STATUS_OK : STATUS_NO;
 }
 
 static void

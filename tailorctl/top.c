@@ -107,7 +107,7 @@ read_servers(struct overview *o, const cJSON *tree)
 			    o->active, sizeof(o->active), "%s %s", name, state);
 		else
 			text_append(o->others, sizeof(o->others),
-			    "  standby %s %s", name, state);
+			    "  backup %s %s", name, state);
 	}
 }
 

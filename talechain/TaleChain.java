@@ -96,8 +96,8 @@ public final class TaleChain implements AutoCloseable {
 	public static final int JVM_THREAD = 0x3009;
 	public static final int SERVER_START = 0x4001;
 	public static final int SERVER_EXIT = 0x4002;
-	public static final int HAZARD_BEGIN = 0x4003;
-	public static final int HAZARD_END = 0x4004;
+	public static final int PAUSE_BEGIN = 0x4003;
+	public static final int PAUSE_END = 0x4004;
 	public static final int RATE = 0x5001;
 	public static final int META_LOST = 0xf001;
 	public static final int META_BLIND = 0xf002;

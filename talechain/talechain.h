@@ -128,7 +128,8 @@ enum talechain_reclaim {
  *             stack of a wait is written when the thread has its CPU again
  *   SYMBOL    in timelines only, added when one is made: 24 bytes of the name
  *             of an address in the process pid; address 0: the name of its
- *             runtime, if that moves work between threads ("Go")
+ *             runtime, if that moves work between threads ("Go"); 1: frames
+ *             that cannot be found
  *   SOFTIRQ   written at its end; raised_ns: 0 if not known
  *   INTERRUPT written when a thread leaves its CPU after ran_ns: count
  *             handlers of interrupts and softirqs took handled_ns of these;
@@ -163,6 +164,8 @@ enum talechain_reclaim {
  *             kernel gives it the next
  *
  * PROXY_ATTEMPT_END has the attempt's outcome, enum talechain_outcome.
+ * PROXY_FINISH has how the request ended: termination is 0 if its response was
+ * whole.
  *
  * RATE is written by the observer: the value, count over base, of one signal
  * (enum talechain_rate) of one server, or of the CPU in the event's cpu, in the
@@ -216,11 +219,11 @@ enum talechain_reclaim {
 	X(PROXY_RECEIVE, 0x1001, "proxy_receive", "request", "in_flight",      \
 	    "cookie", "first_byte_ns")                                         \
 	X(PROXY_FINISH, 0x1002, "proxy_finish", "request", "in_flight",        \
-	    "status", "bytes")                                                 \
+	    "termination:8/status", "bytes")                                   \
 	X(PROXY_ATTEMPT, 0x1003, "proxy_attempt", "request", "server",         \
 	    "attempt", "cookie")                                               \
 	X(PROXY_HEDGE, 0x1004, "proxy_hedge", "request", "server", "trigger",  \
-	    "hazard_ns")                                                       \
+	    "pause_ns")                                                        \
 	X(PROXY_FIRST_BYTE, 0x1005, "proxy_first_byte", "request", "server",   \
 	    "attempt", "status")                                               \
 	X(PROXY_ATTEMPT_END, 0x1006, "proxy_attempt_end", "request", "server", \
@@ -254,8 +257,8 @@ enum talechain_reclaim {
 	    "")                                                                \
 	X(SERVER_EXIT, 0x4002, "server_exit", "server", "server_pid",          \
 	    "status", "")                                                      \
-	X(HAZARD_BEGIN, 0x4003, "hazard_begin", "server", "kind", "cause", "") \
-	X(HAZARD_END, 0x4004, "hazard_end", "server", "kind", "cause",         \
+	X(PAUSE_BEGIN, 0x4003, "pause_begin", "server", "kind", "cause", "")   \
+	X(PAUSE_END, 0x4004, "pause_end", "server", "kind", "cause",           \
 	    "latency_ns")                                                      \
 	X(RATE, 0x5001, "rate", "signal", "count", "base",                     \
 	    "usual_milli:24/interval_ns")                                      \

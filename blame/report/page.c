@@ -503,14 +503,14 @@ put_curves(const struct blame_page *p)
 	    fmax((double)ns[0] / 2e6, (double)ns[CURVE - 1] / 1e12),
 	    (double)ns[CURVE - 1] / 1e6, "latency, ms"};
 	plot.y =
-	    (struct plot_axis){PLOT_TAIL, 0, q[CURVE - 1], "requests as fast"};
+	    (struct plot_axis){PLOT_TAIL, 0, q[CURVE - 1], "share of requests"};
 	fputs("<div class=\"wide\">", p->out);
-	plot_begin(&plot, "Latency, as it was and without a cause",
+	plot_begin(&plot, "Latency, measured and without a cause",
 	    "Distribution of latencies; each curve leaves out one cause and "
 	    "the "
 	    "queue behind it, if nothing else had changed");
 	put_curve(&plot, "line", q, ns);
-	plot_legend(&plot, 0, "line", "as it was");
+	plot_legend(&plot, 0, "line", "measured");
 	for (unsigned i = 0; i < p->r->lines && drawn < CURVES; i++) {
 		const struct blame_line *l = &p->r->line[i];
 
@@ -535,8 +535,18 @@ put_curves(const struct blame_page *p)
 static int
 put_route(struct blame_page *p)
 {
+	char few[BLAME_FEW];
 	int err;
 
+	if (blame_view_few(p->v, p->route, p->r, few)) {
+		fputs("<h2>", p->out);
+		plot_escape(p->out, p->route->name);
+		fputs("</h2>\n<p>", p->out);
+		plot_escape(p->out, few);
+		fputs("</p>\n", p->out);
+		put_examples(p);
+		return 0;
+	}
 	put_sentence(p);
 	err = p->bins > 1 ? put_stack(p) : 0;
 	if (err != 0)
@@ -560,7 +570,7 @@ put_routes(struct blame_page *p)
 	int err = r == NULL ? -ENOMEM : -ENODATA;
 
 	plot_page_begin(p->out, "Tailor: blame");
-	fputs("<h1>What the tail consists of</h1>\n", p->out);
+	fputs("<h1>What makes up the tail</h1>\n", p->out);
 	p->r = r;
 	while (r != NULL && (p->route = blame_view_route(p->v, &at)) != NULL) {
 		err = blame_analyze(p->route->set, &o, r);

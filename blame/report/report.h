@@ -60,6 +60,12 @@ bool blame_view_note(const struct blame_view *v, const struct blame_report *r,
 bool blame_view_apart(const struct blame_view *v, const struct blame_latency *l,
     const struct blame_report *r, char out[BLAME_APART]);
 
+/* If a route has too few requests for the percentile, write a sentence on how
+ * many more it needs and return true: other figures would mean nothing. */
+#define BLAME_FEW 200
+bool blame_view_few(const struct blame_view *v, const struct blame_route *route,
+    const struct blame_report *r, char out[BLAME_FEW]);
+
 /* A value of a field that is overrepresented in the tail. */
 struct blame_spot {
 	const char *field; /* static: "server" */

@@ -30,6 +30,16 @@ difference(int64_t ns)
 
 /* --- all requests --------------------------------------------------------- */
 
+/* Print how many requests of a route have no class of their own. */
+static void
+print_unnamed(const struct blame_latency *l)
+{
+	if (l->unnamed > 0)
+		printf("   %llu of them of classes without a place of their "
+		       "own: see blame.classes\n",
+		    (unsigned long long)l->unnamed);
+}
+
 /* Print percentiles of all requests, which accounts only estimate. */
 static void
 print_exact(const struct blame_view *v, const struct blame_latency *l,
@@ -49,10 +59,7 @@ print_exact(const struct blame_view *v, const struct blame_latency *l,
 		    plain_duration(blame_exact_quantile(l, 0.999)));
 	printf("   slowest %s   exact to %.1f %%\n",
 	    plain_duration(blame_exact_quantile(l, 1)), 100 * BLAME_RESOLUTION);
-	if (l->unnamed > 0)
-		printf("   %llu of them of classes without a place of their "
-		       "own: see blame.classes\n",
-		    (unsigned long long)l->unnamed);
+	print_unnamed(l);
 	if (blame_view_apart(v, l, r, text))
 		plain_print(3, "%s", text);
 }
@@ -285,6 +292,16 @@ static void
 print_route(const struct blame_view *v, const struct blame_route *route,
     const struct blame_options *o, const struct blame_report *r)
 {
+	const struct blame_latency *l = blame_exact_of(&v->exact, route->name);
+	char few[BLAME_FEW];
+
+	if (blame_view_few(v, route, r, few)) {
+		plain_print(
+		    0, "%s: %s", plain_cell(route->name, BLAME_ROUTE - 1), few);
+		if (l != NULL)
+			print_unnamed(l);
+		return;
+	}
 	print_head(v, route, r);
 	print_lines(v, r);
 	putchar('\n');

@@ -122,7 +122,7 @@ absent(const struct blame_view *v, const struct blame_report *r,
 {
 	unsigned n = 0, k;
 
-	snprintf(out, BLAME_CODES, "In no request: ");
+	snprintf(out, BLAME_CODES, "Never seen: ");
 	for (unsigned c = 0; c < v->rows.causes; c++) {
 		if (v->rows.needs[c] != TALE_NEEDS_RUNTIME &&
 		    v->rows.needs[c] != TALE_NEEDS_RATES)
@@ -152,6 +152,25 @@ blame_view_apart(const struct blame_view *v, const struct blame_latency *l,
 	    "The accounts' %s, which is divided among causes below, is %s than "
 	    "that of all requests.",
 	    v->name, q_ns > (double)r->q.high_ns ? "lower" : "higher");
+	return true;
+}
+
+bool
+blame_view_few(const struct blame_view *v, const struct blame_route *route,
+    const struct blame_report *r, char out[BLAME_FEW])
+{
+	const struct blame_latency *l = blame_exact_of(&v->exact, route->name);
+	double requests =
+	    l != NULL ? (double)l->latency.count : round(r->weight);
+	double needed = ceil(1 / (1 - v->p) - 1e-6);
+
+	if (requests >= needed)
+		return false;
+	snprintf(out, BLAME_FEW,
+	    "%.0f request%s: %s needs at least %.0f of them, and a ranking of "
+	    "causes %.0f.  tailorctl why explains the slowest.",
+	    requests, requests == 1 ? "" : "s", v->name, needed,
+	    BLAME_BEYOND * needed);
 	return true;
 }
 

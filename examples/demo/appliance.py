@@ -66,7 +66,7 @@ class Appliance:
             # one pass over the queries: every kind of them compiled
             "warmup": {"target": "/search?q=water", "requests": 1000},
             # the generator is believed when it names its requests
-            "proxy": {"cpu": place, "trust": ["127.0.0.0/8"],
+            "proxy": {"cpu": place, "trusted_proxies": ["127.0.0.0/8"],
                       "stop_timeout": "3s"},
             "profiler": {"cpu": place, "stream": "",
                          "channel_socket": str(recipe.channels)},
@@ -100,7 +100,7 @@ class Appliance:
     def wait_calm(self, patience_s=30.0):
         """Wait until both are ready and neither collects."""
         wait_until(lambda: self._ready()
-                   and not any(s["hazards"] for s in self.state()),
+                   and not any(s["pauses"] for s in self.state()),
                    self._process, "both servers were calm", patience_s)
 
     @property

@@ -8,12 +8,12 @@ LEFT, RIGHT, TOP, BOTTOM = 80, 16, 72, 46
 # Okabe and Ito's colours; lighter ones on a dark ground.
 STYLE = """
 .demo { --paper: #fff; --ink: #222; --soft: #666; --grid: #ddd;
-  --minor: #f0f0f0; --direct: #d55e00; --observe: #0072b2; --active: #00805c;
-  --steering: #9c4f7a }
+  --minor: #f0f0f0; --direct: #d55e00; --watch: #0072b2; --act: #00805c;
+  --steer: #9c4f7a }
 @media (prefers-color-scheme: dark) { .demo { --paper: #1b1f24; --ink: #e8ebee;
   --soft: #9aa4af; --grid: #3b424a; --minor: #262b31;
-  --direct: #ff7a59; --observe: #7cc4ff; --active: #3dd6a3;
-  --steering: #e28bbb } }
+  --direct: #ff7a59; --watch: #7cc4ff; --act: #3dd6a3;
+  --steer: #e28bbb } }
 .demo text { font: 13px system-ui, sans-serif; fill: var(--ink) }
 .demo .title { font-size: 15px; font-weight: 600 }
 .demo .note { fill: var(--soft); font-size: 12px }

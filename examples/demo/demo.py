@@ -4,13 +4,14 @@
 The same seeded load goes
 
   direct   straight to one server
-  observe  through Tailor, which only watches
-  steering through Tailor, which acts before a collection, too
-  active   through Tailor, which acts
+  watch    through Tailor, which only watches
+  steer    through Tailor, which acts before a collection, too
+  act      through Tailor, which acts
 
 and in the middle of each run the server that serves is killed with SIGKILL and
 started again (behind Tailor, by Tailor).  A page shows what the clients saw.
-Needs no root and nothing outside Debian; see --help.
+The rate is a share of what one server carries here, measured before.  Needs no
+root and nothing outside Debian; see --help.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 
+import capacity
 import chart
 import report
 import result_page
@@ -31,17 +33,17 @@ import stories
 import web
 from appliance import Appliance
 from heating import Pauses
-from load import Generator
+from load import Generator, quantile
 from processes import (Process, Trouble, adopt_orphans, end_all, in_background,
                        wait_until)
 from service import KeptServer
 from workloads import ROOT, WORKLOADS
 
-# active is the last: it may be kept
+# act is the last: it may be kept
 SETUPS = {"direct": ("direct", {}),
-          "observe": ("Tailor, observe only", {"mode": "watch"}),
-          "steering": ("Tailor, steering", {"mode": "act", "steer": True}),
-          "active": ("Tailor, active", {"mode": "act"})}
+          "watch": ("Tailor, watching", {"mode": "watch"}),
+          "steer": ("Tailor, steering", {"mode": "act", "steer": True}),
+          "act": ("Tailor, acting", {"mode": "act"})}
 PAUSE_MS = 100
 STYLE = ROOT / "proxy" / "admin" / "page" / "live.css"
 
@@ -75,10 +77,12 @@ def options():
                    help="what is loaded into the JVMs: Tailor's agent, or "
                    "nothing [none]")
     p.add_argument("--rate", type=float, default=float(env("RATE") or 0),
-                   metavar="N", help="requests per second [400; node: 100]")
+                   metavar="N", help="requests per second [40 % of what one "
+                   "server carries, at most 400; node: 100]")
     p.add_argument("--iterations", type=int, metavar="N",
                    default=int(env("ITERATIONS") or 0),
-                   help="of 1000 requests, in each set-up [12; node: 6]")
+                   help="of 1000 requests, in each set-up [12; node: 6; "
+                   "fewer at a lower rate]")
     p.add_argument("--runs", type=int, default=int(env("RUNS") or 1),
                    metavar="N", help="do it all so often [1]")
     p.add_argument("--quick", action="store_true",
@@ -99,20 +103,16 @@ def options():
     p.add_argument("--out", type=pathlib.Path, metavar="DIR",
                    help="the page and raw results [build/demo/<time>]")
     p.add_argument("--svg", metavar="FILE",
-                   help="write the chart of direct and active")
+                   help="write the chart of direct and act")
     o = p.parse_args()
     o.work = WORKLOADS[o.runtime]
-    o.rate = o.rate or o.work.rate
-    o.iterations = o.iterations or o.work.iterations
-    if o.rate <= 0 or o.iterations < 1 or o.runs < 1:
+    if o.rate < 0 or o.iterations < 0 or o.runs < 1:
         p.error("--rate, --iterations and --runs must be positive")
     o.setups = o.setups.split(",") if o.setups else o.work.setups
     if not set(o.setups) <= set(SETUPS):
         p.error("--setups takes names of " + ",".join(SETUPS))
-    if o.keep and "active" not in o.setups:
-        p.error("--keep keeps the set-up active, which is left out")
-    if o.quick:
-        o.iterations = min(o.iterations, 4)
+    if o.keep and "act" not in o.setups:
+        p.error("--keep keeps the set-up act, which is left out")
     o.build = o.build.resolve()
     o.out = (o.out or o.build / "demo" / time.strftime("%Y%m%d-%H%M%S")) \
         .resolve()
@@ -142,6 +142,7 @@ class Demo:
         targets = directory / "targets.txt"
         self.requests = o.work.write_targets(targets)
         self.generator = Generator(o.build, targets, o.rate, o.seed)
+        self.generator.most = o.warm_rate
         # as many as fill the sessions, so that collections are as long at
         # the beginning as at the end
         self.warm_up = o.work.warm_up // (3 if o.quick else 1)
@@ -227,7 +228,7 @@ class Demo:
         except BaseException:
             appliance.stop()
             raise
-        if self.o.keep and key == "active":
+        if self.o.keep and key == "act":
             self.kept = appliance
         else:
             appliance.stop()
@@ -250,8 +251,8 @@ class Demo:
     @staticmethod
     def outcome(result, story):
         return {"requests": result.requests, "errors": result.errors,
-                "parts": result.parts, "trusted": result.trusted,
-                "story": story}
+                "parts": result.parts, "kept": result.kept,
+                "trusted": result.trusted, "story": story}
 
     def measure(self, key, port, directory, kill):
         """The measured load, with a kill -9 in its middle: (Result, {server:
@@ -278,12 +279,45 @@ class Demo:
         return [self.setup(key) for key in SETUPS if key in self.o.setups]
 
 
-def together(runs):
+def find_rate(o, directory):
+    """Measure what one server carries, without Tailor, and choose the rate and
+    the number of iterations where none is given."""
+    say("measuring what one server carries here", passing=True)
+    directory.mkdir(parents=True)
+    targets = directory / "targets.txt"
+    requests = o.work.write_targets(targets)
+    generator = Generator(o.build, targets, 0, o.seed)
+    server = KeptServer(o.work.recipe(o, None), "a", web.free_port(),
+                        str(directory), True,
+                        {min(os.sched_getaffinity(0))})
+    try:
+        server.wait_ready()
+        generator.closed(server.port, capacity.CLIENTS,
+                         o.work.warm_up // (3 if o.quick else 1))
+        o.carries, _ = generator.closed(server.port, capacity.CLIENTS,
+                                        requests)
+        _, o.unloaded_ms = generator.closed(server.port, 1, requests // 4)
+    finally:
+        server.stop()
+    o.warm_rate = capacity.WARM_SHARE * o.carries
+    o.rate = o.rate or capacity.rate(o.carries, o.work.rate)
+    o.iterations = o.iterations or capacity.iterations(
+        o.rate, o.work.rate, o.work.iterations)
+    if o.quick:
+        o.iterations = min(o.iterations, capacity.LEAST_ITERATIONS)
+    say(f"one server carries {o.carries:.0f}/s, a request alone takes "
+        f"{report.number(o.unloaded_ms)} ms: {o.rate:g}/s")
+
+
+def together(runs, unloaded_ms):
     """The set-ups with the iterations of all runs, and what they say."""
     found = []
     for same in zip(*runs):
         parts = [part for s in same for part in s["parts"]]
         s = {**same[0], "parts": parts, "figures": report.figures(parts),
+             "saturated": capacity.saturated(
+                 [quantile(part, 0.5) for part in parts],
+                 [share for s in same for share in s["kept"]], unloaded_ms),
              "slowest": [part[-1] for part in parts],
              "errors": sum(s["errors"] for s in same),
              "requests": sum(s["requests"] for s in same),
@@ -308,7 +342,7 @@ def describe(o):
 def print_report(o, setups, found):
     """What the terminal gets of it."""
     lines = ["", describe(o), *report.table(setups), report.READING,
-             report.ratio_line(setups, found)]
+             report.ratio_line(setups, found), *report.saturated(setups)]
     lines += [report.cut(f"{s['key']}, {report.number(s['story']['ms'])} ms: "
                          f"{s['story']['cause']}") for s in setups]
     doubtful = [s["key"] for s in setups if not s["trusted"]]
@@ -326,17 +360,20 @@ def write_results(o, setups, found):
                   describe(o), kills), encoding="utf-8")
     kept = [{k: v for k, v in s.items() if k != "parts"} for s in setups]
     (o.out / "results.json").write_text(json.dumps(
-        {"schema": "tailor.demo/2", "what": describe(o), "seed": o.seed,
-         "p999_ratio": found, "setups": kept}, indent=2) + "\n",
+        {"schema": "tailor.demo/3", "what": describe(o), "seed": o.seed,
+         "rate_per_s": o.rate, "capacity_per_s": o.carries,
+         "unloaded_p50_ms": o.unloaded_ms, "p999_ratio": found,
+         "setups": kept}, indent=2) + "\n",
         encoding="utf-8")
     if o.svg:
         pathlib.Path(o.svg).write_text(chart.svg(
-            [s for s in setups if s["key"] != "observe"], describe(o)),
+            [s for s in setups if s["key"] != "watch"], describe(o)),
             encoding="utf-8")
 
 
 def run_all(o, sockets):
     """All runs, and what is made of them; the last Demo."""
+    find_rate(o, sockets / "capacity")
     runs, demo = [], None
     for number in range(1, o.runs + 1):
         if demo and demo.kept:
@@ -348,9 +385,9 @@ def run_all(o, sockets):
             say(f"run {number} of {o.runs}: slowest " + ", ".join(
                 f"{s['key']} {report.number(s['story']['ms'])} ms"
                 for s in runs[-1]))
-    setups = together(runs)
-    parts = {s["key"]: s["parts"] for s in setups}
-    found = report.ratio(parts.get("direct"), parts.get("active"))
+    setups = together(runs, o.unloaded_ms)
+    parts = {s["key"]: s["parts"] for s in setups if not s["saturated"]}
+    found = report.ratio(parts.get("direct"), parts.get("act"))
     print_report(o, setups, found)
     write_results(o, setups, found)
     return demo

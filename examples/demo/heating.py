@@ -85,7 +85,7 @@ def heat_apart(generator, servers, directory, requests):
     Each gets so many requests and then more until it has collected, the
     second one half a generation beyond that.  Two JVMs that did the same
     work would collect at the same time, and then no proxy can help.  In
-    service they do not: a standby does not fill its heap, so the two take
+    service they do not: a backup does not fill its heap, so the two take
     turns, and half a generation is where they stand in the mean when one
     has been restarted.
     """

@@ -8,6 +8,7 @@ import subprocess
 import time
 import urllib.parse
 
+from capacity import kept
 from processes import Trouble
 
 # tailor-load's exit status when it does not trust its own figures.
@@ -40,35 +41,49 @@ class Generator:
         self.rate = rate
         self.seed = seed
         self.cpus = cpus  # where it runs, or None: wherever we do
+        self.most = math.inf  # of requests per second in a warm-up
         self.fields = [word for field in fields for word in ("-H", field)]
 
     def _place(self):
         if self.cpus:
             os.sched_setaffinity(0, self.cpus)
 
-    def _argv(self, port, rate, *more):
+    def _argv(self, port, *more):
         return [self.program, f"http://127.0.0.1:{port}",
-                "--urls", self.targets, "--rate", str(rate),
+                "--urls", self.targets,
                 "--warmup", "0", "--cpu", "none", "--priority",
                 # explaining costs CPU time, and only where there is a Tailor
                 "--analyze", "off", "--stamps", "user",
                 "--seed", str(self.seed), *map(str, more)]
 
-    def warm_up(self, port, requests, rate):
-        """Requests that are not measured; open loop like the others."""
-        argv = self._argv(port, rate, "-n", requests, "-i", 1, "--quiet")
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL,
+    def _run(self, what, *argv):
+        done = subprocess.run(self._argv(*argv), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, check=False,
                               preexec_fn=self._place)
         if done.returncode not in (0, NOT_TRUSTED):
-            raise Trouble(f"tailor-load failed while warming up:\n"
+            raise Trouble(f"tailor-load failed while {what}:\n"
                           f"{done.stderr}")
+        return done.stdout
+
+    def warm_up(self, port, requests, rate):
+        """Requests that are not measured; open loop like the others."""
+        self._run("warming up", port, "--rate", min(rate, self.most), "-n",
+                  requests, "-i", 1, "--quiet")
+
+    def closed(self, port, clients, requests):
+        """(requests per second, p50 in ms) of clients that each wait for a
+        response before the next request."""
+        found = json.loads(self._run(
+            "measuring the capacity", port, "--arrivals", f"closed:{clients}",
+            "-n", requests, "-i", 1, "--json", "-"))["iterations"][0]
+        return (found["achieved_rate_per_s"],
+                found["latency"]["p50_ns"] / 1e6)
 
     def start(self, port, requests, iterations, pause_ms, directory,
               method="GET"):
         """Begin the measured load; returns a Run to wait for."""
-        argv = self._argv(port, self.rate, "-n", requests, "-i", iterations,
-                          "--method", method,
+        argv = self._argv(port, "--rate", self.rate, "-n", requests,
+                          "-i", iterations, "--method", method,
                           "--pause", f"{pause_ms}ms", "--timeout", "10s",
                           *self.fields,
                           "--json", f"{directory}/run.json",
@@ -123,6 +138,7 @@ class Result:
 
     latency, server   of answered requests, ascending
     parts             [latencies, ascending] of each iteration
+    kept              share of the rate achieved in each iteration
     errors            requests without a good answer
     worst             the slowest answered request, as tailor-load wrote it
     """
@@ -133,7 +149,7 @@ class Result:
         self.errors = 0
         self.requests = 0
         self.worst = None
-        latency, server, by_iteration = [], [], {}
+        latency, server, by_iteration, spans = [], [], {}, {}
         with open(path, encoding="utf-8") as file:
             for line in file:
                 request = json.loads(line)
@@ -144,6 +160,8 @@ class Result:
                 ms = request["lat"] / 1e6
                 latency.append(ms)
                 by_iteration.setdefault(request["i"], []).append(ms)
+                spans.setdefault(request["i"], []).append(
+                    (request["sched"], request["last"]))
                 if "srv" in request:
                     server.append(request["srv"] / 1e6)
                 if self.worst is None \
@@ -155,6 +173,7 @@ class Result:
         self.latency = sorted(latency)
         self.server = sorted(server)
         self.parts = [sorted(v) for _, v in sorted(by_iteration.items())]
+        self.kept = [kept(v) for v in spans.values()]
         self._run = os.path.join(directory, "run.json")
 
     def worst_span_ns(self):

@@ -3,6 +3,7 @@
 import random
 import shutil
 
+from capacity import SATURATED
 from load import quantile
 
 QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p999", 0.999))
@@ -65,7 +66,7 @@ READING = ("Latency from when a request was due; in brackets, the range over "
 
 
 def table(setups):
-    """setups: [{key, figures, errors}]; 80 columns at most."""
+    """setups: [{key, figures, errors, saturated}]; 80 columns at most."""
     lines = [f"{'':9}{'p50, ms':>18}{'p99, ms':>18}{'p99.9, ms':>18}"
              f"{'slowest':>9}{'failed':>8}"]
     for s in setups:
@@ -76,11 +77,26 @@ def table(setups):
     return lines
 
 
+def headline(setups):
+    """What comes in place of the result where a set-up that it is about was
+    saturated, or ""."""
+    keys = [s["key"] for s in setups
+            if s["saturated"] and s["key"] in ("direct", "act")]
+    return f"{', '.join(keys)} {SATURATED}" if keys else ""
+
+
+def saturated(setups):
+    """A line for each set-up whose figures are those of a queue."""
+    return [f"{s['key']} {SATURATED} ({s['saturated']})"
+            for s in setups if s["saturated"]]
+
+
 def ratio_line(setups, found):
     extra = {s["key"]: s["extra_pct"] for s in setups if "extra_pct" in s}
-    words = [f"p99.9: direct / active = {ratio_words(found)}"] if found else []
-    if "active" in extra:
-        words.append(f"{extra['active']:.2f} % sent twice")
+    words = [f"p99.9: direct / act = {ratio_words(found)}"] if found \
+        else list(filter(None, [headline(setups)]))
+    if "act" in extra:
+        words.append(f"{extra['act']:.2f} % sent twice")
     return "; ".join(words)
 
 

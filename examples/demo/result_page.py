@@ -4,6 +4,7 @@ import html
 
 import chart
 import report
+from capacity import SATURATED
 
 HEAD = """<!DOCTYPE html>
 <html lang="en">
@@ -36,7 +37,8 @@ def _table(setups):
         cells = [*(report.span(f[name]) for name, _ in report.QUANTILES),
                  report.number(f["max"]),
                  f"{s['errors']} of {s['requests']}", extra]
-        out.append(f"<tr><td>{html.escape(s['title'])}"
+        note = f"<br>{SATURATED}" if s["saturated"] else ""
+        out.append(f"<tr><td>{html.escape(s['title'])}{note}"
                    + "".join(f'<td class="n">{cell}' for cell in cells))
     return "\n".join(out) + "\n</table></div>"
 
@@ -56,16 +58,17 @@ def _story(s):
 
 
 def _sentence(text):
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    return text[:1].upper() + text[1:] + (
+        "" if not text or text.endswith(".") else ".")
 
 
 def lead(setups, found):
     """The result in a sentence."""
     if not found:
-        return ""
+        return _sentence(report.headline(setups))
     ms = {s["key"]: report.number(s["figures"]["p999"][0]) for s in setups}
     return (f"99.9 % of the requests took at most {ms['direct']} ms direct, "
-            f"{ms['active']} ms with Tailor: {report.ratio_words(found)} "
+            f"{ms['act']} ms with Tailor: {report.ratio_words(found)} "
             "times as long without it.")
 
 
@@ -78,6 +81,8 @@ def page(style, setups, found, what, kills):
         f'<div class="wide" id="chart">{chart.svg(setups, "iteration", kills)}'
         "</div>",
         _table(setups),
+        *(f'<p class="soft">{html.escape(_sentence(line))}</p>'
+          for line in report.saturated(setups)),
         f'<p class="soft">{report.READING} The ratio\'s interval holds 95 % '
         "of a bootstrap over iterations.</p>",
         "<h2>The slowest request of each set-up</h2>",

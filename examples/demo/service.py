@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 import shutil
 import signal
 import threading
@@ -36,11 +37,24 @@ def lucene_jars():
 READY_S = 180
 
 
-def java():
+def java(newest=False):
+    """The usual java; or that of the newest JDK of the machine."""
     found = shutil.which("java")
     if not found:
         raise Trouble("no java; apt-get install openjdk-17-jdk-headless")
-    return found
+    others = glob.glob("/usr/lib/jvm/*/bin/java") if newest else ()
+    return max([found, *others], key=_release)
+
+
+def _release(program):
+    """The version of a JDK as numbers, from its file "release"."""
+    home = os.path.dirname(os.path.dirname(os.path.realpath(program)))
+    try:
+        with open(os.path.join(home, "release"), encoding="utf-8") as file:
+            found = re.search(r'^JAVA_VERSION="([\d.]+)', file.read(), re.M)
+    except OSError:
+        found = None
+    return [int(n) for n in found[1].split(".") if n] if found else []
 
 
 class Recipe:
@@ -50,13 +64,13 @@ class Recipe:
     "none" starts exactly what one would start without Tailor.  channels is
     the socket they connect to (the service's own events find it in the
     environment that Tailor gives to what it starts).  jvm and options are
-    those of the JVM and of the service.
+    those of the JVM and of the service; newest: see java().
     """
 
     health = "/health"
 
     def __init__(self, build, agent="none", channels=None, jvm=JVM,
-                 options=()):
+                 options=(), newest=False):
         self.build = build
         self.agent = agent
         # what Tailor learns of collections by: servers[].jvm
@@ -64,9 +78,10 @@ class Recipe:
         self.channels = channels
         self.jvm = tuple(jvm)
         self.options = tuple(options)
+        self.java = java(newest)
 
     def command(self, name, port, directory, nodelay=True):
-        argv = [java(), *self.jvm,
+        argv = [self.java, *self.jvm,
                 f"-Xlog:gc*:file={directory}/{name}-gc-%p.log"
                 ":uptime,timenanos,level,tags"]
         path = [f"{self.build}/examples/lucene", *lucene_jars()]

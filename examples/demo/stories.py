@@ -47,7 +47,7 @@ def _moments(tale, names):
                              if i and attempt["trigger"] else "")))
         if "complete" in attempt and attempt["outcome"] == "won":
             found.append((attempt["complete"], f"{name} has responded"))
-    for pause in tale["hazards"]:
+    for pause in tale["pauses"]:
         name = names[pause["server"]]
         if pause["begin_seen"]:
             found.append((pause["b"], f"{name}: {pause['kind']} begins"))

@@ -15,7 +15,7 @@ class Lucene:
     """Searches in WordNet on two JVMs; see examples/lucene."""
 
     rate, iterations, warm_up = 400, 12, 6000
-    setups = ("direct", "observe", "steering", "active")
+    setups = ("direct", "watch", "steer", "act")
     kills = True
     more = {}
 
@@ -71,7 +71,7 @@ class Node:
     probes in node, so it must run as root (or with CAP_BPF, CAP_PERFMON)."""
 
     rate, iterations, warm_up = 100, 6, 3000
-    setups = ("direct", "active")
+    setups = ("direct", "act")
     kills = False
     more = {"warmup": {"target": "/search?q=bababa", "requests": 100}}
     recipe = staticmethod(lambda o, channels: NodeRecipe(o.build, channels))

@@ -2,8 +2,9 @@
 
 import figures
 from goals import TIMES_LOWER, alternatives, find, value
+from shared import capacity
 
-DELAY = "tailor_hazard_last_hedge_seconds"
+DELAY = "tailor_pause_last_hedge_seconds"
 MAX_NOTE = "max: the slowest request of the median iteration"
 
 
@@ -290,7 +291,11 @@ SENTENCES = {"thesis": thesis, "restart": restart, "delay": delays,
 
 def sentence(name, plan, rows):
     """What the experiment shows."""
-    return SENTENCES.get(name, compare)(plan, rows)
+    full = [f"{row['title']} ({row['saturated']})"
+            for row in rows if row["saturated"]]
+    return SENTENCES.get(name, compare)(plan, rows) + (
+        f" {capacity.SATURATED.capitalize()}: {'; '.join(full)}."
+        if full else "")
 
 
 SHORT = {"p50": "p50", "p99": "p99", "p999": "p99.9", "max": "max",

@@ -1,7 +1,8 @@
 """Whether the project's goals are met, by how much, and what is to blame.
 
 A goal is met, missed, or not measured; missed ones say by how much.  One that
-seems met is doubtful if the load generator's lateness spoils its figures.
+seems met is doubtful if the load generator's lateness spoils its figures, or if
+a set-up that it is about was saturated.
 """
 
 import collections
@@ -128,11 +129,14 @@ def blame(row, met):
 
 
 def doubts(rows, figures):
-    """Which of the figures that a goal is about are not good."""
+    """Which of the figures that a goal is about are not good, and why."""
     left = [f"{name} of {row['title']} {row['figures'][name]['trust']}"
             for row in rows for name in figures
             if row["figures"][name]["trust"] != "good"]
-    return f" (by the generator's lateness: {'; '.join(left)})" if left else ""
+    full = [row["title"] for row in rows if row["saturated"]]
+    return (f" (by the generator's lateness: {'; '.join(left)})"
+            if left else "") + (
+                f" (saturated: {'; '.join(full)})" if full else "")
 
 
 def judge(plans, rows):

@@ -2,8 +2,10 @@
 
 A cell's raw result is a JSON object:
 
-  iterations   [{p50, p99, p999, max, server_max (ms), sent, errors,
-               lag_p99, least: {p50, p99, max}}, ...]
+  iterations   [{p50, p99, p999, max, server_max (ms), sent, errors, kept,
+               lag_p99, least: {p50, p99, max}}, ...]; kept is the share of
+               the rate that was achieved
+  unloaded     the p50 of requests one after the other, made last, ms
   latencies    of all answered requests, ms, ascending, at most KEEP of them
   least        the same without what the generator's lateness may have added
   extra        requests to servers beyond the clients'
@@ -22,15 +24,16 @@ import threading
 import time
 
 from setups import cpu_seconds
-from shared import RATE, Pauses, Trouble, all_at_once
+from shared import RATE, Pauses, Trouble, all_at_once, capacity
 
 PAUSE_MS = 100
 INTERVAL = 0.95
+UNLOADED = 200
 # the tail whole, the rest thinned: enough to draw a distribution
 KEEP_TAIL = 400
 KEEP_BODY = 400
-KEPT_METRICS = ("tailor_hedge_send_delay", "tailor_hazard_last_hedge",
-                "tailor_hazard_detect_delay", "tailor_hazard_notice_delay",
+KEPT_METRICS = ("tailor_hedge_send_delay", "tailor_pause_last_hedge",
+                "tailor_pause_detect_delay", "tailor_pause_notice_delay",
                 "tailor_swaps", "tailor_hedges_sent_total",
                 "tailor_steer")
 
@@ -75,8 +78,10 @@ def thin(ordered):
 
 def read_requests(path):
     """({iteration: [ms, ...]}, the same of the least latencies, {iteration:
-    [server ms, ...]}, failures, the slowest one's line) of requests.ndjson."""
-    by_iteration, least, server, errors, slowest = {}, {}, {}, 0, None
+    [server ms, ...]}, {iteration: [(due, complete), ...]}, failures, the
+    slowest one's line) of requests.ndjson."""
+    by_iteration, least, server, spans = {}, {}, {}, {}
+    errors, slowest = 0, None
     with open(path, encoding="utf-8") as file:
         for line in file:
             request = json.loads(line)
@@ -86,19 +91,21 @@ def read_requests(path):
             by_iteration.setdefault(request["i"], []).append(
                 request["lat"] / 1e6)
             least.setdefault(request["i"], []).append(request["least"] / 1e6)
+            spans.setdefault(request["i"], []).append(
+                (request["sched"], request["last"]))
             if "srv" in request:
                 server.setdefault(request["i"], []).append(
                     request["srv"] / 1e6)
             if slowest is None or request["lat"] > slowest["lat"]:
                 slowest = request
-    return by_iteration, least, server, errors, slowest
+    return by_iteration, least, server, spans, errors, slowest
 
 
 def summarise(directory):
     """The part of a cell that comes from tailor-load's files."""
     with open(os.path.join(directory, "run.json"), encoding="utf-8") as file:
         run = json.load(file)
-    by_iteration, least, server, errors, slowest = read_requests(
+    by_iteration, least, server, spans, errors, slowest = read_requests(
         os.path.join(directory, "requests.ndjson"))
     if not by_iteration:
         raise Trouble(f"no request was answered; see {directory}")
@@ -110,6 +117,7 @@ def summarise(directory):
         if ms:
             entry.update(p50=nearest_rank(ms, 50), p99=nearest_rank(ms, 99),
                          p999=nearest_rank(ms, 99.9), max=ms[-1])
+            entry["kept"] = capacity.kept(spans[it["index"]])
             low = sorted(least[it["index"]])
             entry["least"] = {"p50": nearest_rank(low, 50),
                               "p99": nearest_rank(low, 99), "max": low[-1]}
@@ -213,6 +221,7 @@ def measure(running, generator, plan, directory):
         found["post"] = measure_post(running, generator, plan,
                                      directory / "post")
         running.check()
+    _, found["unloaded"] = generator.closed(running.port, 1, UNLOADED)
     return found
 
 
@@ -245,6 +254,19 @@ def figures_trust(row, cells):
     return {name: {"least": found[name],
                    "trust": trust(found[name], reported[name])}
             for name in reported}
+
+
+def saturated(setup, cells):
+    """Why the load was more than the set-up carries, or ""; cells of an
+    earlier version do not say."""
+    cells = [cell for cell in cells if "unloaded" in cell]
+    its = [it for cell in cells for it in cell["iterations"] if "p50" in it]
+    # a server that is restarted misses requests, however few there are
+    shares = [] if "during" in setup else [it["kept"] for it in its]
+    return capacity.saturated(
+        [it["p50"] for it in its], shares,
+        nearest_rank(sorted(cell["unloaded"] for cell in cells), 50)) \
+        if its else ""
 
 
 def span(cells, name):
@@ -303,6 +325,7 @@ def combine(setup, cells):
                           for it in cell["iterations"] if "max" in it],
            "lag_p99": over_iterations(cells, "lag_p99")}
     row["figures"] = figures_trust(row, cells)
+    row["saturated"] = saturated(setup, cells)
     server = sorted(ms for cell in cells for ms in cell["server"])
     if server:
         row.update(server_p50=nearest_rank(server, 50),

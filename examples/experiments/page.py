@@ -11,6 +11,7 @@ import time
 
 import findings
 from findings import many
+from shared import capacity
 from versions import versions
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:"
@@ -51,7 +52,10 @@ READING = ("Times are client latencies from the instant a request was due. "
            "have added less than 5 % or 50 us to it. For the others the "
            "table has the range that a generator which is never late would "
            "have found; a latency is doubtful if that range is more than "
-           "half of it. POST is the same load, made afterwards, with requests "
+           "half of it. A set-up is saturated if its p50 is over five times "
+           "that of requests sent one after the other, or if less than 90 % "
+           "of the rate was achieved, in more than a quarter of the iterations. "
+           "POST is the same load, made afterwards, with requests "
            "that a proxy should not send twice; below it are the numbers of "
            "requests that were sent twice, and that failed.")
 SIZE_WORDS = {
@@ -115,7 +119,9 @@ def _figure(found, digits=2):
 def cells(row):
     """A row of the table, as texts; what follows a line's end is small."""
     pauses = row["pauses"]
-    return [row["title"], str(row["requests"]),
+    title = row["title"] + (
+        f"\n{capacity.SATURATED}" if row["saturated"] else "")
+    return [title, str(row["requests"]),
             _figure(row["p50"]), _figure(row["p99"], 1),
             _figure(row["p999"], 1), _figure(row["max"], 1),
             f"{row['worst']:.1f}", str(row["errors"]),

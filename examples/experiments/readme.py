@@ -40,11 +40,14 @@ def _wrapped(line):
 # those that were not measured are left out.
 ROWS = {"nothing": "one server, no proxy",
         "ZGC, no proxy": "the same with ZGC",
+        "ZGC of the newest JDK, heap of both servers, no proxy":
+            "ZGC of the newest JDK, twice the heap",
         "nginx, retry at 20 ms": "nginx, retry at 20 ms",
         "Tailor by signal, agentless": "Tailor",
         "Tailor steering": "Tailor, steering"}
-NEEDED = tuple(ROWS)[:4]
-NUMBERS = {12: "twelve", 13: "thirteen"}
+TAILOR = "Tailor by signal, agentless"
+NEEDED = ("nothing", "ZGC, no proxy", "nginx, retry at 20 ms", TAILOR)
+NUMBERS = {12: "twelve", 13: "thirteen", 14: "fourteen"}
 
 
 def _table(rows):
@@ -70,8 +73,8 @@ def fragments(results):
     if not all(title in rows for title in NEEDED):
         return "", ""
     ways = NUMBERS.get(len(rows), len(rows))
+    direct, tailor = rows["nothing"], rows[TAILOR]
     rows = [rows[title] for title in ROWS if title in rows]
-    direct, tailor = rows[0], rows[len(NEEDED) - 1]
     where = results["machine"]
     lead = (f"Two Lucene servers, unmodified JVMs: p99.9 **"
             f"{direct['p999']['value']:.0f} ms without Tailor, "

@@ -10,6 +10,8 @@ A set-up is an entry of an experiment's JSON file:
   collector   g1 (default), zgc, shenandoah, epsilon (collects never)
   nodelay, pretouch   true unless said otherwise
   young_mb    size of the young generation
+  heap_mb     size of the heap
+  newest      true: the newest JDK of the machine
   service     options of the service
   fields      header fields of the measured requests
   during      what happens under load; see experiment.py
@@ -53,8 +55,10 @@ def jvm_options(setup):
         found = [o for o in found if not o.startswith(
             ("-Xmn", "-XX:SurvivorRatio", "-XX:+UseG1GC"))]
         found += COLLECTORS[setup["collector"]]
-    if setup.get("collector") == "epsilon":
-        found = [f"-Xm{o[3]}{EPSILON_MB}m"
+    heap = EPSILON_MB if setup.get("collector") == "epsilon" else \
+        setup.get("heap_mb")
+    if heap:
+        found = [f"-Xm{o[3]}{heap}m"
                  if o.startswith(("-Xms", "-Xmx")) else o for o in found]
     return found
 
@@ -113,7 +117,8 @@ class Running:
         if env.stub:
             return StubRecipe(env.build, channels)
         return Recipe(env.build, setup.get("agent", "none"), channels,
-                      jvm_options(setup), setup.get("service", ()))
+                      jvm_options(setup), setup.get("service", ()),
+                      setup.get("newest", False))
 
     def _start(self):
         if self.setup["front"] == "tailor":

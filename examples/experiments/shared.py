@@ -13,6 +13,7 @@ QUERIES = ROOT / "examples" / "lucene" / "queries.txt"
 sys.path.insert(0, str(ROOT / "examples" / "demo"))
 
 # pylint: disable=wrong-import-position,unused-import
+import capacity  # noqa: E402,F401
 import web  # noqa: E402,F401
 from appliance import Appliance, merged  # noqa: E402,F401
 from heating import RATE, Pauses, all_at_once  # noqa: E402,F401

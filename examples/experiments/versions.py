@@ -33,6 +33,9 @@ def _service():
         jars = [re.search(r"core-([\d.]+)\.jar", jar)
                 for jar in lucene_jars()]
         found = [_first_line([java(), "-version"]).replace('"', "")]
+        if java(newest=True) != java():
+            found += ["newest JDK " + _first_line(
+                [java(newest=True), "-version"]).replace('"', "")]
     except Trouble:
         return []
     return found + [f"Lucene {match[1]}" for match in jars if match]

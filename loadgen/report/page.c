@@ -99,7 +99,8 @@ put_generator(FILE *out, const struct report *r)
 		  v, &r->summary.criteria->percentiles, &at, text)) != NULL;)
 		put_item(out, "", why);
 	for (unsigned i = 0; i < r->environment.count; i++)
-		put_item(out, "note: ", r->environment.notes[i]);
+		put_item(out, i < r->environment.facts ? "note: " : "try: ",
+		    r->environment.notes[i]);
 	fputs("</ul></div>\n", out);
 }
 

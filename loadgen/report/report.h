@@ -56,6 +56,7 @@ struct output_options {
 	const char *ndjson_path;
 	bool on_stdout; /* one of the paths is "-" */
 	bool quiet;
+	bool all; /* the whole text, not only its first screen */
 };
 
 /* A measured request that was sent, for pictures. */
@@ -90,8 +91,9 @@ struct report {
 	struct report_output requests;
 };
 
-/* Print the report for a person: the table and the notes below it, in colours
- * if out shows them. */
+/* Print the report for a person: the result, a screen of it; then, with the
+ * option all, iterations, bounds and the slowest requests.  In colours if out
+ * shows them. */
 void report_text(FILE *out, struct report *r);
 
 /* Write the document run.json. */

@@ -50,7 +50,6 @@ ordinal_ending(size_t n)
 static void
 print_heading(const struct printer *p)
 {
-	size_t rank = quantile_rank(99, p->plan->requests);
 	const struct plan *o = p->plan;
 	const char *more = p->report->target.path_count > 1 ? " and more" : "";
 	char cpus[64];
@@ -75,13 +74,21 @@ print_heading(const struct printer *p)
 		fprintf(p->out, ", sender on CPU %s",
 		    topology_format_cpus(
 			&p->report->sender_cpus, cpus, sizeof(cpus)));
-	fprintf(p->out, "\nlatency = %s -> last byte.",
-	    o->arrivals == ARRIVALS_CLOSED ? "actual send"
-					   : "scheduled instant");
+	fprintf(p->out, "\n");
+}
+
+static void
+print_definitions(const struct printer *p)
+{
+	const struct plan *o = p->plan;
+	size_t rank = quantile_rank(99, o->requests);
+
 	fprintf(p->out,
-	    "  p99 = %zu%s of %" PRIu64 " (nearest rank).\n"
-	    "Failed requests are counted apart; no percentile, mean or max has "
-	    "them.\n",
+	    "\nLatency is from the %s to the last byte; p99 is the %zu%s of "
+	    "%" PRIu64 ".\nFailed requests are in no percentile, mean or "
+	    "max.\n",
+	    o->arrivals == ARRIVALS_CLOSED ? "actual send"
+					   : "scheduled instant",
 	    rank, ordinal_ending(rank), o->requests);
 }
 
@@ -132,37 +139,57 @@ print_median(const struct printer *p, const char *name, struct median m,
 		snprintf(interval, sizeof(interval), "%s - %s",
 		    quantity_format_ns(m.low_ns, t[1]),
 		    quantity_format_ns(m.high_ns, t[2]));
-	fprintf(p->out, "%-10s %8s   %-21s %s\n", name,
-	    quantity_format_ns(m.median_ns, t[0]), interval, note);
+	fprintf(
+	    p->out, "%-10s %8s", name, quantity_format_ns(m.median_ns, t[0]));
+	if (interval[0] != '\0' || note[0] != '\0')
+		fprintf(p->out, "   %-*s%s", note[0] == '\0' ? 0 : 22, interval,
+		    note);
+	fprintf(p->out, "\n");
 }
 
+/* Print the figures of the run: medians over iterations. */
 static void
 print_medians(const struct printer *p)
 {
 	struct summary *s = &p->report->summary;
-	struct median p50 =
-	    summary_median(s, SERIES_LATENCY, STATISTIC_PERCENTILE, 50);
 	struct median p99 =
 	    summary_median(s, SERIES_LATENCY, STATISTIC_PERCENTILE, 99);
+	char t[QUANTITY_TEXT_MAX], note[QUANTITY_TEXT_MAX + 24];
 
 	if (p99.count == 0)
 		return;
-	fprintf(p->out, "\n%-10s %8s   ", "", "median");
-	if (p99.bounded)
-		fprintf(p->out,
-		    "%.0f%% interval (ranks %zu-%zu of %zu, coverage %.1f%%)\n",
-		    100 * INTERVAL_LEVEL, p99.ranks.low, p99.ranks.high,
-		    p99.count, 100 * p99.ranks.coverage);
+	if (p99.count > 1)
+		fprintf(p->out, "\n%s%-10s %8s   %s%s\n", p->strong, "",
+		    "median",
+		    p99.bounded ? "95% interval"
+				: "(6 iterations give an interval)",
+		    p->plain);
 	else
-		fprintf(p->out,
-		    "no 95%% interval exists for %zu iteration%s (6 are "
-		    "needed)\n",
-		    p99.count, p99.count == 1 ? "" : "s");
-	print_median(p, "p50", p50, "");
+		fprintf(p->out, "\n");
+	print_median(p, "p50",
+	    summary_median(s, SERIES_LATENCY, STATISTIC_PERCENTILE, 50), "");
 	print_median(p, "p99", p99, "");
+	snprintf(note, sizeof(note), "slowest of all %s",
+	    quantity_format_ns(s->pooled[SERIES_LATENCY].max_ns, t));
 	print_median(p, "max",
 	    summary_median(s, SERIES_LATENCY, STATISTIC_MAX, 0),
-	    "the max has no upper bound");
+	    p99.count > 1 ? note : "");
+}
+
+/* Print how the interval was made, and the gap to the server's own p99. */
+static void
+print_interval(const struct printer *p)
+{
+	struct summary *s = &p->report->summary;
+	struct median p99 =
+	    summary_median(s, SERIES_LATENCY, STATISTIC_PERCENTILE, 99);
+
+	if (p99.bounded)
+		fprintf(p->out,
+		    "\nIntervals: iterations %zu to %zu of %zu in order, "
+		    "coverage %.1f%%; the max has no upper\nbound\n",
+		    p99.ranks.low, p99.ranks.high, p99.count,
+		    100 * p99.ranks.coverage);
 	print_median(
 	    p, "gap at p99", summary_gap_at_p99(s), "client's minus server's");
 }
@@ -197,8 +224,8 @@ print_pooled(const struct printer *p)
 	if (d->count == 0)
 		return;
 	fprintf(p->out,
-	    "\nAll %zu as one sample (intervals are optimistic: neighbours "
-	    "share stalls)\n",
+	    "\nAll %zu requests as one sample; intervals are too narrow, as "
+	    "neighbours share\nstalls\n",
 	    d->count);
 	for (unsigned i = 0; i < p->criteria->percentiles.count; i++)
 		print_pooled_percentile(p, i);
@@ -256,22 +283,20 @@ print_errors(const struct printer *p)
 	int64_t p99_ns;
 
 	if (s->warmup_errors > 0)
-		fprintf(p->out, "\nWarm-up: %zu requests failed\n",
-		    s->warmup_errors);
-	if (s->errors == 0)
-		return;
-	fprintf(p->out, "\n%sErrors: %zu of %zu failed%s", p->bad, s->errors,
-	    s->sent, p->plain);
+		fprintf(
+		    p->out, "Warm-up: %zu requests failed\n", s->warmup_errors);
+	fprintf(p->out, "%sErrors: %zu of %zu failed%s",
+	    s->errors > 0 ? p->bad : "", s->errors, s->sent,
+	    s->errors > 0 ? p->plain : "");
 	print_error_kinds(p);
-	if (summary_p99_with_errors(s, &p99_ns))
+	if (s->errors > 0)
 		fprintf(p->out,
-		    "\n        if they count as slowest, the pooled p99 is "
-		    "%s\n",
-		    quantity_format_ns(p99_ns, t));
-	else
-		fprintf(p->out,
-		    "\n        if they count as slowest, the pooled "
-		    "p99 is a failed request\n");
+		    "\n        if failures counted as slowest, p99 of all "
+		    "would be %s",
+		    summary_p99_with_errors(s, &p99_ns)
+			? quantity_format_ns(p99_ns, t)
+			: "a failure");
+	fprintf(p->out, "\n");
 }
 
 /* Print the percentiles and the max, grouped by trust. */
@@ -307,9 +332,9 @@ print_lag(const struct printer *p)
 	char t[5][QUANTITY_TEXT_MAX];
 
 	fprintf(p->out,
-	    "  lag p50 %s p99 %s max %s; %zu of %zu sent >1ms late\n"
-	    "  own stalls: longest %s spinning, %s in pauses\n"
-	    "  sender: %.1f%% of a CPU, %ld involuntary switches\n",
+	    "\nGenerator: lag p50 %s p99 %s max %s; %zu of %zu sent >1ms late\n"
+	    "  longest stall %s while it spun, %s in pauses\n"
+	    "  %.1f%% of a CPU, %ld times preempted\n",
 	    format_at(lag, lag->at_ns[p->p50], t[0]),
 	    format_at(lag, lag->at_ns[p->p99], t[1]),
 	    format_at(lag, lag->max_ns, t[2]), v->over_1ms, lag->count,
@@ -321,32 +346,29 @@ print_lag(const struct printer *p)
 static void
 print_verdict(const struct printer *p)
 {
+	static const char *const words[] = {
+	    [VERDICT_GOOD] = "GOOD",
+	    [VERDICT_APPROXIMATE] = "APPROXIMATE",
+	    [VERDICT_DOUBTFUL] = "DOUBTFUL",
+	    [VERDICT_BAD] = "BAD",
+	    [VERDICT_CLOSED] = "CLOSED LOOP",
+	    [VERDICT_NONE] = "none",
+	};
 	const struct verdict *v = &p->report->verdict;
 	const bool good = v->level == VERDICT_GOOD;
 
-	if (v->level == VERDICT_CLOSED) {
-		fprintf(p->out,
-		    "\nFigures: %sCLOSED LOOP%s\n  " VERDICT_CLOSED_WHY "\n",
-		    p->bad, p->plain);
-	} else if (v->level == VERDICT_NONE) {
-		fprintf(p->out, "\nFigures: %snone%s: " VERDICT_NONE_WHY "\n",
-		    p->bad, p->plain);
-		print_lag(p);
-	} else {
-		fprintf(p->out, "\nFigures: %s%s%s\n",
-		    good ? p->strong : p->bad,
-		    good		      ? "GOOD"
-		    : v->level == VERDICT_BAD ? "BAD"
-					      : "DOUBTFUL",
-		    p->plain);
-		print_figures(p);
-		print_lag(p);
-	}
-	environment_print(
-	    &p->report->environment, good ? "note" : "to improve", p->out);
+	fprintf(p->out, "\nFigures: %s%s%s", good ? p->strong : p->bad,
+	    words[v->level], p->plain);
 	if (v->level == VERDICT_BAD)
-		fprintf(p->out, "  %sDo not use these results.%s\n", p->bad,
-		    p->plain);
+		fprintf(p->out, ": do not use these results");
+	else if (v->level == VERDICT_CLOSED)
+		fprintf(p->out, "\n  " VERDICT_CLOSED_WHY);
+	else if (v->level == VERDICT_NONE)
+		fprintf(p->out, ": " VERDICT_NONE_WHY);
+	fprintf(p->out, "\n");
+	if (v->figure_count > 0 && !good)
+		print_figures(p);
+	environment_print(&p->report->environment, good, p->out);
 }
 
 static void
@@ -444,8 +466,8 @@ print_causes(FILE *out, const struct report *r)
 
 	if (f->count + f->missing > 0)
 		fprintf(out,
-		    "\nSlow: %zu explained, %zu pinned, %zu no longer kept\n",
-		    f->count, f->pinned, f->missing);
+		    "\nSlow requests: %zu explained, %zu no longer kept\n",
+		    f->count, f->missing);
 	for (int i = 0; i < n; i++) {
 		fprintf(out, "%6zu x %s", causes[i].count,
 		    text_safe(safe, sizeof(safe), causes[i].code));
@@ -455,7 +477,7 @@ print_causes(FILE *out, const struct report *r)
 		fprintf(out, "\n");
 	}
 	if (f->why[0] != '\0')
-		fprintf(out, "\nSlow requests are no longer analyzed: %s\n",
+		fprintf(out, "\nTailor no longer explains slow requests: %s\n",
 		    f->why);
 }
 
@@ -472,7 +494,7 @@ print_worst(FILE *out, const struct report *r)
 
 	if (f == NULL)
 		return;
-	fprintf(out, "Worst: %s", text_safe(safe, sizeof(safe), f->text));
+	fprintf(out, "Slowest: %s", text_safe(safe, sizeof(safe), f->text));
 	if (f->page[0] != '\0')
 		fprintf(out, "\n       -> %s/%s", r->options->out_dir, f->page);
 	fprintf(out, "\n");
@@ -485,13 +507,24 @@ print_slow(FILE *out, const struct report *r)
 
 	if (l->count == 0)
 		return;
-	fprintf(out, "\nSlowest:\n");
+	fprintf(out, "\nSlowest requests:\n");
 	for (size_t i = 0; i < l->count && i < LIST_MAX; i++)
 		print_one(out, r, &l->slowest[i]);
 	if (l->count > LIST_MAX)
 		fprintf(out, "  and %zu more\n", l->count - LIST_MAX);
-	print_causes(out, r);
-	print_worst(out, r);
+}
+
+/* Print what does not fit on the first screen. */
+static void
+print_rest(const struct printer *p)
+{
+	print_table(p);
+	print_interval(p);
+	print_pooled(p);
+	print_lag(p);
+	print_connections(p);
+	print_slow(p->out, p->report);
+	print_definitions(p);
 }
 
 void
@@ -511,16 +544,18 @@ report_text(FILE *out, struct report *r)
 	    .p99 = percentiles_index(&r->summary.criteria->percentiles, 99)};
 
 	print_heading(&p);
-	print_table(&p);
 	print_medians(&p);
-	print_pooled(&p);
 	print_errors(&p);
 	print_verdict(&p);
-	print_connections(&p);
-	print_slow(out, r);
+	print_causes(out, r);
+	print_worst(out, r);
 	print_expectations(&p);
 	if (r->interrupted)
 		fprintf(out, "\nInterrupted: these are partial results.\n");
+	if (r->options->all)
+		print_rest(&p);
+	else
+		fprintf(out, "\nMore of it with --all or -o DIR.\n");
 }
 
 /* --- progress ------------------------------------------------------------- */

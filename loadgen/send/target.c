@@ -334,8 +334,8 @@ url_parse(struct url *u, const char *text)
 	else if (take_prefix(&text, "https://"))
 		return "needs TLS: not supported; measure behind the TLS "
 		       "proxy";
-	else if (!take_prefix(&text, "http://"))
-		return "needs http:// (or http+unix://) before HOST:PORT";
+	else if (!take_prefix(&text, "http://") && strstr(text, "://") != NULL)
+		return "has another scheme than http:// or http+unix://";
 	size_t length = strcspn(text, "/?");
 	u->path = text + length;
 	if (*u->path == '\0')

@@ -50,13 +50,13 @@ environment_describe(struct environment *e, const struct host *h,
 			"CPU of its own");
 	else if (same_host && !isolated(h, sender))
 		note(e,
-		    "the server is on this machine: keep it off the sender's "
-		    "CPU %s (taskset), which is not isolated",
+		    "the server is on this machine; keep it off the sender's "
+		    "CPU %s (taskset)",
 		    topology_format_cpus(sender, cpus, sizeof(cpus)));
 	if (h->governor[0] != '\0' && strcmp(h->governor, "performance") != 0)
 		note(e,
-		    "the sender's CPU has the governor %s: its clock, and so "
-		    "its speed, follows the load",
+		    "the sender's CPU has the governor %s: its speed follows "
+		    "the load",
 		    h->governor);
 	if (h->load * 2 > h->cpus)
 		note(e,
@@ -65,8 +65,10 @@ environment_describe(struct environment *e, const struct host *h,
 		    h->load, h->cpus);
 	if (preempted >= 1)
 		note(e,
-		    "the sender lost its CPU to others %.0f times an iteration",
+		    "other threads took the sender's CPU %.0f times an "
+		    "iteration",
 		    preempted);
+	e->facts = e->count;
 }
 
 void
@@ -75,33 +77,33 @@ environment_advise(struct environment *e, const struct plan *plan,
 {
 	char t[QUANTITY_TEXT_MAX];
 
-	if (v->level != VERDICT_DOUBTFUL && v->level != VERDICT_BAD)
+	if (v->level != VERDICT_APPROXIMATE && v->level != VERDICT_DOUBTFUL &&
+	    v->level != VERDICT_BAD)
 		return;
 	if (v->waited > 0)
 		note(e,
-		    "%zu requests waited for a connection: raise "
-		    "--max-connections, or lower --rate",
+		    "raise --max-connections, or lower --rate: %zu requests "
+		    "waited for a connection",
 		    v->waited);
 	if (!plan->spin)
-		note(e, "the sender slept until each request: leave out "
-			"--no-spin");
+		note(e, "leave out --no-spin: the sender slept until each "
+			"request");
 	if (v->cpu_pct > CPU_FULL_PCT)
 		note(e,
-		    "the sender used %.0f %% of its CPU: lower --rate, or "
-		    "share the load among machines",
+		    "lower --rate, or share the load among machines: the "
+		    "sender used %.0f %% of its CPU",
 		    v->cpu_pct);
 	if (!real_time)
-		note(e, "--priority keeps other threads off the sender's CPU, "
-			"where it is permitted");
+		note(e, "use --priority, where permitted: it keeps other "
+			"threads off the sender's CPU");
 	if (v->hiccups.spin_max_ns > NS_PER_MS)
 		note(e,
-		    "the sender stalled for %s at a time: another machine, "
-		    "or more iterations (-i), as a median is not moved by one "
-		    "stall",
+		    "use another machine, or more iterations (-i), as one "
+		    "stall does not move a median: the sender stalled for %s",
 		    quantity_format_ns(v->hiccups.spin_max_ns, t));
 	if (e->count == 0)
-		note(e, "nothing was seen to disturb it: lower --rate, or use "
-			"another machine");
+		note(e, "lower --rate, or use another machine: no disturbance "
+			"was seen");
 }
 
 void
@@ -111,13 +113,16 @@ environment_ports_used_up(struct environment *e)
 }
 
 void
-environment_print(const struct environment *e, const char *label, FILE *out)
+environment_print(const struct environment *e, bool good, FILE *out)
 {
 	struct text t = {0};
 	char *lines;
 	size_t length;
 
 	for (unsigned i = 0; i < e->count; i++) {
+		const char *label = i >= e->facts ? "try"
+				    : good	  ? "note"
+						  : "disturbance";
 		text_add(&t, "  %s: ", label);
 		text_wrap(&t, e->notes[i], strlen(label) + 4, 4);
 	}

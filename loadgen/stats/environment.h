@@ -1,8 +1,9 @@
 /* environment.h: notes on conditions of the machine that could disturb a run.
  *
  * The verdict says which figures can be trusted.  These notes name the
- * resources that the generator shared with other processes and, if the verdict
- * is not good, what to change; they do not affect the verdict. */
+ * resources that the generator shared with other processes (facts) and, if the
+ * verdict is not good, what to change (hints); they do not affect the
+ * verdict. */
 #pragma once
 
 #include <stdio.h>
@@ -20,10 +21,11 @@
 
 struct environment {
 	unsigned count;
+	unsigned facts; /* the first notes; the others are hints */
 	char notes[ENVIRONMENT_NOTES_MAX][ENVIRONMENT_NOTE_MAX];
 };
 
-/* Fill in the notes.
+/* Fill in the facts.
  *   h          the machine, as it was before the run
  *   sender     the sender's CPUs; empty: it was not pinned
  *   same_host  the server is on this machine
@@ -32,7 +34,7 @@ struct environment {
 void environment_describe(struct environment *e, const struct host *h,
     const cpu_set_t *sender, bool same_host, double preempted);
 
-/* Unless v is good, add advice: what to change in the plan.
+/* Unless v is good, add hints: what to change in the plan.
  *   real_time  the sender had real-time scheduling, or asked for it */
 void environment_advise(struct environment *e, const struct plan *plan,
     const struct verdict *v, bool real_time);
@@ -40,6 +42,6 @@ void environment_advise(struct environment *e, const struct plan *plan,
 /* Add PORTS_USED_UP. */
 void environment_ports_used_up(struct environment *e);
 
-/* Print the notes, each after the label, in lines of at most 80 columns. */
-void
-environment_print(const struct environment *e, const char *label, FILE *out);
+/* Print the notes in lines of at most 80 columns: a fact after "note", or after
+ * "disturbance" if figures are not good; a hint after "try". */
+void environment_print(const struct environment *e, bool good, FILE *out);

@@ -10,6 +10,7 @@
 
 const char *const verdict_names[] = {
     [VERDICT_GOOD] = "good",
+    [VERDICT_APPROXIMATE] = "approximate",
     [VERDICT_DOUBTFUL] = "doubtful",
     [VERDICT_BAD] = "bad",
     [VERDICT_CLOSED] = "closed",
@@ -51,7 +52,7 @@ figure_format(const struct figure *f, char out[FIGURE_TEXT_MAX])
 	    figure_name(f->percent, name), trust_names[f->trust],
 	    quantity_format_ns(f->least_ns, t[0]),
 	    quantity_format_ns(f->reported_ns, t[1]),
-	    f->pooled ? "" : " (median)");
+	    f->pooled ? " (of all)" : " (median)");
 	return out;
 }
 
@@ -130,7 +131,9 @@ judge(struct verdict *v, double percent, bool pooled, int64_t least_ns,
 	    .least_ns = least_ns,
 	    .reported_ns = reported_ns,
 	    .trust = trust_of(least_ns, reported_ns)};
-	if (f->trust != TRUST_GOOD && v->level < VERDICT_DOUBTFUL)
+	if (f->trust == TRUST_WITHIN && v->level < VERDICT_APPROXIMATE)
+		v->level = VERDICT_APPROXIMATE;
+	if (f->trust == TRUST_DOUBTFUL && v->level < VERDICT_DOUBTFUL)
 		v->level = VERDICT_DOUBTFUL;
 	if (f->trust == TRUST_DOUBTFUL && percent <= 99 && !pooled)
 		v->level = VERDICT_BAD;

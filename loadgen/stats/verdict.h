@@ -12,12 +12,12 @@
  *   doubtful  more than half of the reported figure may be the generator's
  *             lateness
  *
- * The verdict on the run is good if all figures are good; bad (do not use the
- * run) if the median over iterations of p99 or of a lower percentile is
- * doubtful; else doubtful.  The lag of a request includes its wait for a
- * connection.  Failed requests have no latency and so are in no figure, nor are
- * requests that an interruption left unsent or without a response.  Two more
- * verdicts:
+ * The verdict on the run is good if all figures are good; approximate if none
+ * is doubtful; bad (do not use the run) if the median over iterations of p99 or
+ * of a lower percentile is doubtful; else doubtful.  The lag of a request
+ * includes its wait for a connection.  Failed requests have no latency and so
+ * are in no figure, nor are requests that an interruption left unsent or
+ * without a response.  Two more verdicts:
  *
  *   closed    a closed loop has no schedule to be late for; its latencies
  *             leave out what an independent user would have waited
@@ -34,6 +34,7 @@
 
 enum verdict_level {
 	VERDICT_GOOD,
+	VERDICT_APPROXIMATE,
 	VERDICT_DOUBTFUL,
 	VERDICT_BAD,
 	VERDICT_CLOSED,
@@ -80,7 +81,7 @@ enum trust trust_of(int64_t least_ns, int64_t reported_ns);
 const char *figure_name(double percent, char out[PERCENTILE_KEY_MAX]);
 
 /* Return the reasons why figures are not good, one per call: "p99.9 within
- * 1.20ms - 1.50ms"; then NULL.  *at is 0 at first. */
+ * 1.20ms - 1.50ms (of all)"; then NULL.  *at is 0 at first. */
 const char *verdict_reason(const struct verdict *v, const struct percentiles *p,
     unsigned *at, char text[FIGURE_TEXT_MAX]);
 

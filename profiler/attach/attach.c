@@ -32,6 +32,7 @@ attach_init(struct attach *a, const struct profiler_options *options,
 	    .channels_max = options->channels_max,
 	    .next_number = first_number};
 	orders_init(&a->orders);
+	code_map_init(&a->code_maps);
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->wake < 0)
 		return -errno;
@@ -78,6 +79,7 @@ attach_fini(struct attach *a)
 {
 	channel_listener_fini(&a->listener);
 	orders_fini(&a->orders);
+	code_map_fini(&a->code_maps);
 	for (unsigned i = 0; i < a->servers; i++)
 		process_fini(&a->process[i]);
 	pthread_mutex_destroy(&a->lock);
@@ -131,6 +133,10 @@ attach_stats(struct attach *a, struct profiler_stats *out)
 	pthread_mutex_lock(&a->lock);
 	*out = a->shown;
 	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_lock(&a->code_maps.lock);
+	out->code_maps = a->code_maps.written;
+	out->code_maps_failed = a->code_maps.failed;
+	pthread_mutex_unlock(&a->code_maps.lock);
 }
 
 void
@@ -332,6 +338,8 @@ attach_turn(struct attach *a, int64_t wait_ns)
 		process_watch(&a->process[i]);
 	}
 	due_ns = sooner_ns(due_ns, orders_turn(&a->orders, &a->listener, now));
+	due_ns = sooner_ns(due_ns, code_map_turn(&a->code_maps, &a->orders,
+				       a->process, a->servers, now));
 	due_ns = sooner_ns(due_ns, attach_turn_kernel(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_runtimes(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_rates(a, now));

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+#include "profiler/attach/code_map.h"
 #include "profiler/attach/listener.h"
 #include "profiler/kernel/kernel.h"
 #include "profiler/attach/observed.h"
@@ -37,6 +38,7 @@ struct attach {
 	struct epochs_reader epochs;
 	struct steal steal;
 	struct orders orders;
+	struct code_map_orders code_maps;
 	struct command_sender sender;
 	struct command_ring *released; /* borrowed; this thread reads */
 	struct pollfd *polled;	       /* owned */

@@ -67,7 +67,7 @@ output_hazard(
     struct observer_output *o, const struct hazard *h, int64_t latency_ns)
 {
 	struct observer_event n = {
-	    .type = h->begin ? TALECHAIN_HAZARD_BEGIN : TALECHAIN_HAZARD_END,
+	    .type = h->begin ? TALECHAIN_PAUSE_BEGIN : TALECHAIN_PAUSE_END,
 	    .server = h->server,
 	    .at = h->at,
 	    .seen = h->seen,

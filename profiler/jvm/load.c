@@ -235,6 +235,7 @@ load_want(struct load *l, const char *command, const char *a, const char *b,
 	int n = snprintf(l->request, sizeof(l->request), "1%c%s%c%s%c%s%c%s%c",
 	    0, command, 0, a, 0, b, 0, c, 0);
 
+	l->returns = l->map = false;
 	l->request_bytes =
 	    n > 0 && (size_t)n < sizeof(l->request) ? (size_t)n : 0;
 }
@@ -285,7 +286,14 @@ load_flag(struct load *l, pid_t pid, const char *flag, const char *value,
 {
 	load_want(l, value != NULL ? "setflag" : "printflag", flag,
 	    value != NULL ? value : "", "");
-	l->returns = false;
+	load_reach(l, pid, now);
+}
+
+void
+load_code_map(struct load *l, pid_t pid, struct instant now)
+{
+	load_want(l, "jcmd", "Compiler.perfmap", "", "");
+	l->map = true;
 	load_reach(l, pid, now);
 }
 
@@ -300,6 +308,60 @@ load_flag_value(const struct load *l, uint64_t *value)
 	errno = 0;
 	*value = strtoull(at + 1, &end, 10);
 	return errno == 0 && *end == '\n';
+}
+
+/* Make a file for a user; false: failed, with errno. */
+static bool
+file_make(int directory, const char *name, uid_t user)
+{
+	int fd = openat(directory, name,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	bool made =
+	    fd >= 0 && (user == geteuid() || fchown(fd, user, (gid_t)-1) == 0);
+
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 && !made)
+		unlinkat(directory, name, 0);
+	return made;
+}
+
+/* Make sure that a file in the JVM's /tmp is a plain one of its user's, which
+ * no other user can replace.  Returns why that fails, or NULL. */
+static const char *
+map_check(int tmp, const char *name, uid_t user)
+{
+	struct stat st;
+
+	if (fstat(tmp, &st) < 0 || (st.st_uid != 0 && st.st_uid != user) ||
+	    ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 &&
+		(st.st_mode & S_ISVTX) == 0))
+		return "others can replace files in its /tmp: chmod +t";
+	if (fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT && file_make(tmp, name, user)
+			   ? NULL
+			   : "cannot create perf-PID.map in its /tmp";
+	return S_ISREG(st.st_mode) && st.st_uid == user && st.st_nlink == 1
+		   ? NULL
+		   : "perf-PID.map in its /tmp is a link, or another user's: "
+		     "remove it";
+}
+
+/* Prepare the file of the map.  Returns as map_check. */
+static const char *
+map_prepare(pid_t pid)
+{
+	const char *why = "cannot look into its /tmp";
+	int tmp = tmp_open(pid);
+	char name[32];
+	uid_t user;
+
+	snprintf(name, sizeof(name), "perf-%d.map", (int)proc_inner_pid(pid));
+	if (tmp >= 0 && proc_uid(pid, &user) == 0)
+		why = map_check(tmp, name, user);
+	if (tmp >= 0)
+		close(tmp);
+	return why;
 }
 
 static bool
@@ -317,6 +379,7 @@ load_connect(struct load *l)
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
 	int tmp = tmp_open(l->pid), fd, r;
+	const char *why;
 
 	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", tmp,
 	    l->socket);
@@ -335,6 +398,8 @@ load_connect(struct load *l)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
 	    peer.pid != l->pid)
 		load_fail(l, "another process has its socket", 0);
+	else if (l->map && (why = map_prepare(l->pid)) != NULL)
+		load_fail(l, why, 0);
 	else if (!load_ask(l))
 		load_fail(l, "it does not take the request", errno);
 	else

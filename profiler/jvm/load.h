@@ -45,6 +45,7 @@ struct load {
 	char request[640];
 	size_t request_bytes;
 	bool returns; /* the reply has an agent's return code, too */
+	bool map;     /* the JVM is to write a map of its code */
 	size_t length;
 	char reply[64];
 	struct instant deadline;
@@ -64,6 +65,11 @@ void load_begin(struct load *l, pid_t pid, const char *library,
 /* Begin to set a manageable flag of the JVM; with value NULL, to read it. */
 void load_flag(struct load *l, pid_t pid, const char *flag, const char *value,
     struct instant now);
+/* Begin to have the JVM write a map of its compiled code into its /tmp, as
+ * `jcmd PID Compiler.perfmap` does.  The JVM follows links and replaces what is
+ * there, so its file is made first, and anything else there is refused. */
+void load_code_map(struct load *l, pid_t pid, struct instant now);
+
 /* The flag's value, once the state is LOAD_DONE.  False: there is no such flag,
  * or its value is no number. */
 bool load_flag_value(const struct load *l, uint64_t *value);

@@ -108,8 +108,9 @@ kernel_permitted(
 	if (stat("/proc/self/ns/pid", &ns) == 0 &&
 	    ns.st_ino != FIRST_PID_NAMESPACE)
 		return signals_off(state, -ENOTSUP,
-		    "tailor is in a pid namespace of its own, where processes "
-		    "have other numbers than in the kernel");
+		    "tailor runs in its own pid namespace: its pids differ "
+		    "from "
+		    "the kernel's");
 	return 0;
 }
 

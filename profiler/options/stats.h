@@ -107,6 +107,8 @@ struct profiler_stats {
 	uint64_t kernel_unsummed;     /* epochs whose sums were left out */
 	uint64_t kernel_crowded;      /* threads without room in the table */
 	uint64_t kernel_unseen;	      /* switches the kernel did not report */
+	/* Maps of compiled code that JVMs wrote on demand, or did not. */
+	uint64_t code_maps, code_maps_failed;
 	/* Servers' processes that are not watched, for lack of room. */
 	uint64_t processes_refused;
 	struct {

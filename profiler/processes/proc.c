@@ -94,7 +94,8 @@ proc_tasks(pid_t pid)
 int
 proc_thread_pidfds(pid_t pid, int out[PROC_THREADS])
 {
-	pid_t tid[PROC_THREADS + 1]; /* the first ones tend to live longest */
+	/* The first ones tend to live longest. */
+	pid_t tid[PROC_THREADS + 1] = {0};
 	int n = proc_threads(pid, tid, PROC_THREADS + 1), opened = 0, err = 0;
 	long fd;
 

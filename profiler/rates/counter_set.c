@@ -36,7 +36,7 @@ static int
 thread_open(
     struct counter_set *s, pid_t tid, const char *const *event, char *why)
 {
-	struct counter *c = &s->counter[s->threads++ * s->sources];
+	struct counter *c = &s->counter[(size_t)s->threads++ * s->sources];
 	int err = 0;
 
 	for (unsigned i = 0; i < s->sources; i++)

@@ -3,7 +3,7 @@
  * A pure function.  Text lines are meant for eyes and tools that know
  * HAProxy's HTTP format:
  *
- *   client [date] frontend server TR/Tw/Tc/Tr/Ta status bytes flags
+ *   client [date] frontend server TR/Tw/Tc/Tr/Ta status bytes termination flags
  *   conns/inflight attempt/attempts {host|referer|user agent}
  *   "METHOD target HTTP/1.x" id
  *
@@ -172,6 +172,7 @@ format_json(const struct access_record *r, struct access_text *l)
 	json_us(l, "t_upstream_us", r->upstream_ns);
 	json_us(l, "t_send_us", r->send_ns);
 	json_us(l, "t_total_us", r->total_ns);
+	json_member(l, "termination", r->termination, strlen(r->termination));
 	json_member(l, "flags", r->flags, strlen(r->flags));
 	print(l, "}\n");
 }
@@ -229,8 +230,8 @@ format_text(const struct access_record *r, struct access_text *l)
 	text_time(l, r->connect_ns, '/');
 	text_time(l, r->upstream_ns, '/');
 	text_time(l, r->total_ns, ' ');
-	print(l, "%d %llu %s %u/%u %u/%u%s%s {", r->status,
-	    (unsigned long long)r->bytes_out,
+	print(l, "%d %llu %s %s %u/%u %u/%u%s%s {", r->status,
+	    (unsigned long long)r->bytes_out, r->termination,
 	    r->flags[0] != '\0' ? r->flags : "-", r->connections, r->inflight,
 	    r->attempt, r->attempts, r->trigger[0] != '\0' ? "," : "",
 	    r->trigger);

@@ -33,9 +33,10 @@ struct access_record {
 	char trace_id[33]; /* "": none */
 	char client[INET6_ADDRSTRLEN + 8];
 	char method[16];
-	char upstream[32]; /* "": Tailor itself responded */
-	char trigger[16];  /* of the second attempt; "": none */
-	char flags[64];	   /* "": none */
+	char upstream[32];   /* "": Tailor itself responded */
+	char trigger[16];    /* of the second attempt; "": none */
+	char termination[3]; /* "SH"; "--": the response is whole */
+	char flags[64];	     /* "": none */
 	char target[ACCESS_TARGET_MAX];
 	/* Header fields of the request; "": absent. */
 	char host[ACCESS_FIELD_MAX];

@@ -1,4 +1,4 @@
-/* admin_actions.c: switch, hazard, reload, drain, ready, restart, log level.
+/* admin_actions.c: switch, hazard, reload, drain, undrain, restart, log level.
  *
  * An action that takes time (draining, restarting) is begun here and carried
  * on by the proxy's tick; the response shows the servers as they are now. */
@@ -32,8 +32,8 @@ admin_switch(struct admin_call *call)
 	if (actions == 0) {
 		admin_reply_error(call, 409,
 		    upstream_servers(&p->upstream) < 2
-			? "there is no standby: only one server is configured"
-			: "the standby is not ready: \"tailorctl servers\" "
+			? "there is no backup: only one server is configured"
+			: "the backup is not ready: \"tailorctl servers\" "
 			  "shows its state");
 		return;
 	}
@@ -62,7 +62,7 @@ kind_named(const char *name)
 
 #define KIND_X(symbol, code, ...) " " code
 
-/* POST /hazard: a runtime or monitor without a channel reports a pause. */
+/* POST /pause: a runtime or monitor without a channel reports a pause. */
 void
 admin_hazard(struct admin_call *call)
 {
@@ -211,7 +211,8 @@ reply_maintenance(struct admin_call *call, const struct server *s, int err)
 	case -ENOTSUP:
 		admin_reply_error(call, 409,
 		    "Tailor did not launch this server (no launch.command): "
-		    "drain it, restart it, and make it ready");
+		    "drain it, restart it, and undrain it, or deploy "
+		    "--with COMMAND");
 		break;
 	default:
 		if (s->upstream->stopping)
@@ -235,7 +236,7 @@ admin_drain(struct admin_call *call)
 }
 
 void
-admin_ready(struct admin_call *call)
+admin_undrain(struct admin_call *call)
 {
 	struct server *s = wanted_server(call);
 

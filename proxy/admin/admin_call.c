@@ -233,7 +233,7 @@ admin_reply(struct admin_call *call, unsigned status, const char *type,
 	if (call->admin == NULL)
 		access_log_local(
 		    c, &(struct access_local){call->logged.address,
-			   call->logged.method, call->logged.target,
+			   call->logged.method, call->logged.target, "",
 			   "talechain", status});
 	snprintf(extra, sizeof(extra), "X-Content-Type-Options: nosniff\r\n%s",
 	    call->extra);

@@ -9,7 +9,7 @@ void admin_switch(struct admin_call *call);
 void admin_hazard(struct admin_call *call);
 void admin_reload(struct admin_call *call);
 void admin_drain(struct admin_call *call);
-void admin_ready(struct admin_call *call);
+void admin_undrain(struct admin_call *call);
 void admin_restart(struct admin_call *call);
 void admin_log(struct admin_call *call);
 

@@ -101,7 +101,7 @@ admin_write_server(struct proxy *p, unsigned i,
 	json_key_bool(j, "restarting", s->maintenance.restarting);
 	write_waits(s, j);
 	json_key_bool(j, "active", p->hedging.active == i);
-	json_key_array(j, "hazards");
+	json_key_array(j, "pauses");
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
 		if (h->hazards & (1U << k))
 			json_string(j, hazard_kind_name((enum hazard_kind)k));

@@ -12,7 +12,7 @@ write_window(const struct proxy *p, struct json *j, const char *key,
 	json_key_object(j, key);
 	json_key_double(j, "seconds", w.seconds);
 	json_key_double(j, "mean_latency_s", w.mean_latency_s);
-	json_key_double(j, "hazards_per_s", w.hazards_per_s);
+	json_key_double(j, "pauses_per_s", w.hazards_per_s);
 	json_key_double(j, "predicted", w.predicted);
 	json_key_double(j, "actual", w.actual);
 	json_object_end(j);

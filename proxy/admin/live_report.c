@@ -40,7 +40,7 @@ write_state(struct proxy *p, const struct live_report *l, struct json *j)
 	json_key_int(j, "window_ns", RECENT_WINDOW_NS);
 	json_key_int(j, "target_ns", slow_target_ns(p));
 	json_key_uint(j, "finished", p->table.finished);
-	json_key_uint(j, "hazards_seen", p->recent.hazards);
+	json_key_uint(j, "pauses_seen", p->recent.hazards);
 	json_key_uint(j, "unexamined", slow_left_out(p));
 	json_key_uint(j, "inflight", p->table.inflight_count);
 	json_key_uint(j, "clients", p->clients.count);
@@ -136,7 +136,7 @@ write_hazards(const struct live_report *l, struct json *j)
 	uint64_t kept =
 	    r->hazards < RECENT_HAZARDS ? r->hazards : RECENT_HAZARDS;
 
-	json_key_array(j, "hazards");
+	json_key_array(j, "pauses");
 	for (uint64_t i = 1; i <= kept; i++) {
 		const struct recent_hazard *h =
 		    &r->hazard[(r->hazards - i) % RECENT_HAZARDS];

@@ -75,7 +75,7 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	exposition_counter(e, "tailor_profiler_torn_total", s.torn);
 	exposition_counter(e, "tailor_profiler_abandoned_total", s.abandoned);
 	exposition_counter(e, "tailor_channel_errors_total", s.rejected);
-	exposition_counter(e, "tailor_hazards_dropped_total", s.hazards_lost);
+	exposition_counter(e, "tailor_pauses_dropped_total", s.hazards_lost);
 	exposition_family(e, "tailor_kernel_unsampled_seconds_total");
 	exposition_sample_ns(e, NULL, s.kernel_unsampled_ns);
 	exposition_counter(e, "tailor_kernel_missed_total", s.kernel_missed);
@@ -87,6 +87,9 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    e, "tailor_kernel_stacks_left_out_total", s.kernel_stackless);
 	exposition_counter(
 	    e, "tailor_kernel_sums_left_out_total", s.kernel_unsummed);
+	exposition_counter(e, "tailor_code_maps_total", s.code_maps);
+	exposition_counter(
+	    e, "tailor_code_maps_failed_total", s.code_maps_failed);
 	exposition_counter(
 	    e, "tailor_processes_refused_total", s.processes_refused);
 	exposition_family(e, "tailor_server_processes");
@@ -222,17 +225,18 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	exposition_counter(e, "tailor_slow_left_out_total", s->left_out);
 	exposition_family(e, "tailor_analysis_cpu_seconds_total");
 	exposition_sample_ns(e, NULL, s->cpu_ns);
-	exposition_gauge(e, "tailor_tales", (double)s->tales);
-	exposition_gauge(e, "tailor_tales_bytes", (double)s->bytes);
-	exposition_gauge(e, "tailor_tales_on_disk", s->on_disk);
-	exposition_counter(e, "tailor_tales_disk_failures_total", s->failures);
-	exposition_counter(e, "tailor_tales_told_total", s->made);
+	exposition_gauge(e, "tailor_timelines", (double)s->tales);
+	exposition_gauge(e, "tailor_timelines_bytes", (double)s->bytes);
+	exposition_gauge(e, "tailor_timelines_on_disk", s->on_disk);
 	exposition_counter(
-	    e, "tailor_tales_contradictory_total", s->contradictory);
-	exposition_counter(e, "tailor_tales_kept_total", s->added);
-	exposition_counter(e, "tailor_tales_dropped_total", s->dropped);
-	exposition_counter(e, "tailor_tales_failed_total", s->failed);
-	exposition_counter(e, "tailor_tales_corrupt_total", s->corrupt);
+	    e, "tailor_timelines_disk_failures_total", s->failures);
+	exposition_counter(e, "tailor_timelines_told_total", s->made);
+	exposition_counter(
+	    e, "tailor_timelines_contradictory_total", s->contradictory);
+	exposition_counter(e, "tailor_timelines_kept_total", s->added);
+	exposition_counter(e, "tailor_timelines_dropped_total", s->dropped);
+	exposition_counter(e, "tailor_timelines_failed_total", s->failed);
+	exposition_counter(e, "tailor_timelines_corrupt_total", s->corrupt);
 }
 
 /* Resident and virtual size, bytes. */

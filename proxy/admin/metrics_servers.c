@@ -31,25 +31,25 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 {
 	const struct metrics *m = &p->metrics;
 
-	exposition_family(e, "tailor_hazards_total");
+	exposition_family(e, "tailor_pauses_total");
 	UPSTREAM_EACH(&p->upstream, s)
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
 		exposition_sample(e, HAZARD(p, s, k), m->hazards[s][k]);
-	exposition_family(e, "tailor_hazard_seconds_total");
+	exposition_family(e, "tailor_pause_seconds_total");
 	UPSTREAM_EACH(&p->upstream, s)
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
 		exposition_sample_ns(e, HAZARD(p, s, k), m->hazard_ns[s][k]);
-	exposition_family(e, "tailor_hazard_duration_seconds");
+	exposition_family(e, "tailor_pause_duration_seconds");
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
 		exposition_histogram(e, KIND(k), &m->hazard_length[k], NULL);
 	exposition_distribution(
-	    e, "tailor_hazard_detect_delay_seconds", &m->detect);
+	    e, "tailor_pause_detect_delay_seconds", &m->detect);
 	exposition_distribution(
-	    e, "tailor_hazard_notice_delay_seconds", &m->notice);
-	exposition_family(e, "tailor_both_hazard_seconds_total");
+	    e, "tailor_pause_notice_delay_seconds", &m->notice);
+	exposition_family(e, "tailor_both_pause_seconds_total");
 	exposition_sample_ns(e, NULL, m->both_hazard_ns);
 	exposition_counter(
-	    e, "tailor_hazards_expired_total", p->hedging.hazards_expired);
+	    e, "tailor_pauses_expired_total", p->hedging.hazards_expired);
 	write_waits(p, e);
 	exposition_family(e, "tailor_swaps_by_reason_total");
 	for (unsigned i = 0; i < HEDGE_TRIGGER_COUNT; i++)
@@ -67,7 +67,7 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	exposition_counter(e, "tailor_swaps_total", p->hedging.swaps);
 	exposition_counter(e, "tailor_storms_total", p->hedging.storms);
 	exposition_family(e, "tailor_swap_refused_total");
-	exposition_sample(e, LABELS({"reason", "standby_not_ready"}),
+	exposition_sample(e, LABELS({"reason", "backup_not_ready"}),
 	    p->hedging.swaps_refused);
 	exposition_distribution(e, "tailor_swap_duration_seconds", &m->swap);
 }
@@ -128,7 +128,7 @@ write_states(struct proxy *p, struct exposition *e)
 	for (unsigned i = 0; i < 2; i++)
 		exposition_histogram(e,
 		    LABELS({"server", p->upstream.server[s].config->name},
-			{"hazard", i == 0 ? "no" : "yes"}),
+			{"paused", i == 0 ? "no" : "yes"}),
 		    &p->upstream.server[s].responses[i], NULL);
 	exposition_family(e, "tailor_warmup_duration_seconds");
 	UPSTREAM_EACH(&p->upstream, s)

@@ -43,6 +43,7 @@ write_requests(struct proxy *p, struct exposition *e)
 	static const unsigned short code[] = {200, 400, 403, 404, 405, 406, 408,
 	    413, 414, 417, 429, 431, 500, 501, 502, 503, 504, 505};
 	const struct metrics *m = &p->metrics;
+	char ended[TERMINATION_TEXT];
 	size_t known = 0;
 
 	exposition_family(e, "tailor_requests_total");
@@ -69,6 +70,11 @@ write_requests(struct proxy *p, struct exposition *e)
 		exposition_sample(
 		    e, LABELS({"method", method[i]}), m->methods[i]);
 	write_reasons(e, "tailor_request_failures_total", &m->failures);
+	exposition_family(e, "tailor_terminations_total");
+	for (unsigned i = 1; i < TERMINATION_COUNT; i++)
+		if (*termination_text(i, ended) != '?')
+			exposition_sample(
+			    e, LABELS({"code", ended}), m->terminations[i]);
 	exposition_gauge(
 	    e, "tailor_requests_inflight", p->table.inflight_count);
 	exposition_gauge(e, "tailor_requests_queued", p->queue.length);
@@ -123,7 +129,7 @@ write_hedging(struct proxy *p, struct exposition *e)
 	exposition_distribution(
 	    e, "tailor_hedge_send_delay_seconds", &m->hedge_send);
 	exposition_distribution(
-	    e, "tailor_hazard_last_hedge_seconds", &m->hazard_sent);
+	    e, "tailor_pause_last_hedge_seconds", &m->hazard_sent);
 	exposition_distribution(
 	    e, "tailor_hedge_saved_seconds", &m->hedge_saved);
 	exposition_distribution(e, "tailor_loser_duration_seconds", &m->loser);

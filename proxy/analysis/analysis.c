@@ -254,8 +254,9 @@ keep_is_taken(struct analysis *a, struct analysis_question *q)
 	if (q->taken)
 		return true;
 	budget_set(&a->budget, atomic_load(&a->cpu));
-	q->taken = budget_take(&a->budget, q->request.id,
-	    q->slowest || (!slow && q->keep), instant_now());
+	q->taken = (slow && budget_give(&a->budget)) ||
+		   budget_take(&a->budget, q->request.id,
+		       q->slowest || (!slow && q->keep), instant_now());
 	if (!q->taken && slow)
 		atomic_fetch_add(&a->work.stats.left_out, 1);
 	return q->taken;

@@ -17,6 +17,7 @@
 #include "proxy/analysis/tail.h"
 #include "proxy/analysis/tale_format.h"
 #include "talechain/store/store.h"
+#include "talechain/symbols/symbols.h"
 
 struct analysis;
 
@@ -125,8 +126,9 @@ struct analysis_options {
 	uint64_t store_bytes; /* its bound */
 	int64_t settle_ns;    /* from a finish until all its events are read */
 	int kallsyms;	      /* fd of /proc/kallsyms, now owned; 0: none */
-	double cpu;	      /* budget: share of a CPU, 0 .. 1 */
-	size_t accounts;      /* accounts held in memory, 0: none */
+	struct symbols_maps maps;	/* see there */
+	double cpu;			/* budget: share of a CPU, 0 .. 1 */
+	size_t accounts;		/* accounts held in memory, 0: none */
 	uint64_t account_bytes;		/* most bytes of their files */
 	struct counted_epochs *counted; /* borrowed; NULL: none */
 };

@@ -76,9 +76,19 @@ budget_take(
 	return b->credit_ns > 0 && random_unit(splitmix64(&id)) < b->chance;
 }
 
+bool
+budget_give(struct analysis_budget *b)
+{
+	b->given = b->cpu > 0 && b->first < BUDGET_FIRST;
+	b->first += b->given;
+	return b->given;
+}
+
 void
 budget_spend(struct analysis_budget *b, int64_t cpu_ns)
 {
-	b->credit_ns -= (double)cpu_ns;
+	if (!b->given)
+		b->credit_ns -= (double)cpu_ns;
+	b->given = false;
 	b->cost_ns += COST_WEIGHT * ((double)cpu_ns - b->cost_ns);
 }

@@ -14,6 +14,7 @@
 
 #define BUDGET_BURST_NS (10 * NS_PER_S) /* credit of this time at most */
 #define BUDGET_PERIOD_NS NS_PER_S	/* the chance changes so often */
+#define BUDGET_FIRST 32			/* slow requests that cost nothing */
 
 struct analysis_budget {
 	double cpu;	  /* share of one CPU; 1: without limit */
@@ -21,6 +22,8 @@ struct analysis_budget {
 	double cost_ns;	  /* of a tale, moving average */
 	double chance;	  /* of a slow request in this period */
 	uint64_t offered; /* requests in this period */
+	unsigned first;	  /* of BUDGET_FIRST, so many are taken */
+	bool given;	  /* the latest request is one of them */
 	struct instant at, period;
 };
 
@@ -36,5 +39,10 @@ void budget_set(struct analysis_budget *b, double cpu);
 bool budget_take(
     struct analysis_budget *b, uint64_t id, bool slowest, struct instant now);
 
-/* Take the CPU time of a tale, ns, off the credit. */
+/* Return true for the first slow requests after a start, unless the limit is 0:
+ * budget_spend then takes nothing off.  They are few, and the tables of symbols
+ * that the first of them needs would use up the credit. */
+bool budget_give(struct analysis_budget *b);
+
+/* Take the CPU time of the latest tale, ns, off the credit. */
 void budget_spend(struct analysis_budget *b, int64_t cpu_ns);

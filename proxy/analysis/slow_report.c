@@ -87,6 +87,7 @@ write_one(const struct tale_summary *s, struct json *j)
 	json_key_string(j, "winner", s->winner);
 	json_key_uint(j, "attempts", s->attempts);
 	json_key_string(j, "trigger", s->trigger);
+	json_key_string(j, "termination", s->termination);
 	json_key_string(j, "flags", s->flags);
 	json_key_string(j, "finished", text_wall(when, s->finished_wall_ns));
 	json_key_int(j, "finished_unix_ms", s->finished_wall_ns / NS_PER_MS);

@@ -8,11 +8,11 @@
 #include "base/text.h"
 #include "proxy/analysis/slow_report.h"
 #include "talechain/render/render.h"
-#include "talechain/symbols/symbols.h"
 
 #define SLACK_NS (5 * NS_PER_MS)
 #define LATE_NS (20 * NS_PER_MS) /* wait between tries for a late observer */
 #define LATE_TRIES 5
+#define MAP_TRIES 50		      /* a second in all */
 #define STORE_AGAIN_NS (5 * NS_PER_S) /* between two tries of a disk */
 
 /* --- the store ------------------------------------------------------------ */
@@ -428,6 +428,25 @@ slice(struct tale_work *w, struct analysis_question *q, struct tale **out)
 	}
 }
 
+/* Wait until JVMs have written maps of the code in a tale's stacks.  Returns as
+ * wait_for_events. */
+static bool
+wait_for_maps(const struct tale_work *w, const struct analysis_question *q,
+    const struct tale *t)
+{
+	int64_t ns;
+
+	for (unsigned i = 0; i < MAP_TRIES; i++) {
+		ns = symbols_wait(w->symbols, t);
+		if (ns == 0 || patience_left(q) <= 0 ||
+		    atomic_load(&w->closing))
+			break;
+		if (!wait_for_events(w, q, ns))
+			return false;
+	}
+	return true;
+}
+
 /* Find the kept tale of a question's request; false: there is none. */
 static bool
 kept(struct tale_work *w, const struct analysis_question *q,
@@ -492,6 +511,10 @@ fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
 	if (!settle(w, q))
 		return -EAGAIN;
 	err = slice(w, q, out);
+	if (err == 0 && *out != NULL && !wait_for_maps(w, q, *out)) {
+		tale_free(out);
+		return -EAGAIN;
+	}
 	if (err == 0 && *out != NULL)
 		symbols_name(w->symbols, *out, q->kind == ANALYSIS_TALE);
 	return err == -ESTALE ? 0 : err;
@@ -735,7 +758,8 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 		return err;
 	w->settle_ns = o->settle_ns;
 	gethostname(w->host, sizeof(w->host) - 1);
-	err = symbols_new(&w->symbols, o->kallsyms > 0 ? o->kallsyms : -1);
+	err = symbols_new(
+	    &w->symbols, o->kallsyms > 0 ? o->kallsyms : -1, &o->maps);
 	if (err < 0)
 		return err;
 	err = store_open(w, o);

@@ -150,6 +150,13 @@ client_close(struct client *c)
 	client_drop_output(c);
 }
 
+void
+client_cut(struct client *c, const char *why)
+{
+	c->cut = why;
+	client_close(c);
+}
+
 /* End a connection after its last response: at once if the client has ended its
  * side, else after LINGER.  A close with unread input makes the kernel send a
  * reset, which may overtake the response (RFC 9112, 9.6). */
@@ -345,7 +352,7 @@ client_respond(struct client *c, const struct client_reply *r)
 	if (chain_add(&c->out, pool, head, (size_t)n) < 0 ||
 	    (!r->head_only &&
 		chain_add(&c->out, pool, r->text, r->length) < 0)) {
-		client_close(c);
+		client_cut(c, "no_memory");
 		return;
 	}
 	client_flush(c);
@@ -403,7 +410,7 @@ on_client_timer(void *user, bool forced)
 	}
 	if (client_has_more(c)) {
 		m->timeouts_write++;
-		client_close(c);
+		client_cut(c, "write_timeout");
 		return;
 	}
 	switch (c->state) {
@@ -428,7 +435,7 @@ on_client_timer(void *user, bool forced)
 		return;
 	case CLIENT_TUNNEL:
 		m->timeouts_tunnel++;
-		client_close(c);
+		client_cut(c, "tunnel_timeout");
 		return;
 	case CLIENT_WAITING:
 		return;

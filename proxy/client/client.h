@@ -46,8 +46,10 @@ void client_next(struct client *c);
 void client_pause(struct client *c);
 void client_resume(struct client *c);
 
-/* Close a client at once.  c may be gone on return. */
+/* Close a client at once, because it left.  c may be gone on return. */
 void client_close(struct client *c);
+/* The same, because Tailor decides so: why is static text. */
+void client_cut(struct client *c, const char *why);
 
 /* True if a client has acknowledged all of its last response and sent nothing
  * since: closing it causes no reset that could overtake the response. */

@@ -57,7 +57,7 @@ client_refuse(struct client *c, const struct http_refusal *refusal)
 {
 	struct client_reply reply = {
 	    .status = refusal->status, .type = "text/plain"};
-	char text[128];
+	char text[128], id[CLIENT_ID];
 
 	metrics_reason(&c->clients->metrics->parse, refusal->reason);
 	client_is_whole(c);
@@ -65,8 +65,10 @@ client_refuse(struct client *c, const struct http_refusal *refusal)
 		c->ops->refuse(c, refusal);
 		return;
 	}
-	if (c->clients->events->refused != NULL)
-		c->clients->events->refused(c, refusal);
+	if (c->clients->events->refused != NULL) {
+		c->clients->events->refused(c, refusal, id);
+		reply.request_id = id;
+	}
 	c->close = true;
 	c->state = CLIENT_LINGER;
 	if (refusal->status == 405)
@@ -408,7 +410,7 @@ client_read(struct client *c)
 	b = c->in;
 	if (b == NULL) {
 		c->clients->metrics->rejected_memory++;
-		client_close(c);
+		client_cut(c, "no_memory");
 		return;
 	}
 	if (block_room(b) == 0)

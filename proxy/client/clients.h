@@ -64,9 +64,10 @@ struct client {
 	struct event readable, writable;
 	struct timer timer;
 	bool reading, writing;
-	bool close;  /* to be closed after the present response */
-	bool ended;  /* it sent FIN */
-	bool closed; /* the struct is kept until the turn ends */
+	bool close;	 /* to be closed after the present response */
+	bool ended;	 /* it sent FIN */
+	bool closed;	 /* the struct is kept until the turn ends */
+	const char *cut; /* why client_cut closes it; static; else NULL */
 	struct peer peer;
 	struct peer_count *count; /* borrowed from the table; NULL: none */
 	bool half_open;		  /* counted in count->half_open */
@@ -125,14 +126,17 @@ struct listener {
 	bool fresh;	/* opened by the change under way */
 };
 
+#define CLIENT_ID 65 /* bytes of an x-request-id */
+
 struct client_events {
 	/* A head has been read: set c->ops and c->user and return true; or
 	 * return false with *refusal set; false without it: c is closed. */
 	bool (*begin)(struct client *c, const struct http_head *head,
 	    struct http_refusal *refusal);
-	/* A request was refused before c->ops was set for it.  May be NULL. */
-	void (*refused)(
-	    const struct client *c, const struct http_refusal *refusal);
+	/* A request was refused before c->ops was set for it: write its id for
+	 * the response's x-request-id.  May be NULL. */
+	void (*refused)(const struct client *c,
+	    const struct http_refusal *refusal, char id[CLIENT_ID]);
 	/* A client with .own set is closed: release .own.  Not NULL if .own is
 	 * ever set. */
 	void (*left)(struct client *c);

@@ -1,7 +1,8 @@
 /* origin.c: the client for which a peer sent a request.
  *
- * A peer in proxy.trust is a proxy, and names its client in X-Forwarded-For.
- * Rights and logs use that name; the field of any other peer is ignored. */
+ * A peer in proxy.trusted_proxies is a proxy, and names its client in
+ * X-Forwarded-For. Rights and logs use that name; the field of any other peer
+ * is ignored. */
 #include "proxy/client/peer.h"
 
 #include <arpa/inet.h>

@@ -73,8 +73,8 @@ peer_describe(const struct config *c, const struct sockaddr_storage *address,
 		out->local = family == AF_UNIX;
 		bytes = none;
 	}
-	out->trusted =
-	    network_holds(c->proxy.trust, c->proxy.networks, family, bytes);
+	out->trusted = network_holds(
+	    c->proxy.trusted_proxies, c->proxy.networks, family, bytes);
 	out->tale_allowed = network_holds(
 	    c->talechain.allow, c->talechain.networks, family, bytes);
 	out->exempt = network_holds(this_machine,

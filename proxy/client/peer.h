@@ -36,7 +36,7 @@ struct peer_table {
 struct peer {
 	char address[INET6_ADDRSTRLEN + 8]; /* "unix", "unknown" */
 	bool local;			    /* on a Unix socket */
-	bool trusted;	   /* in proxy.trust: a proxy in front */
+	bool trusted;	   /* in proxy.trusted_proxies: a proxy in front */
 	bool tale_allowed; /* in talechain.allow */
 	bool exempt;	   /* no limits by address: on this machine */
 	uint64_t key[2];   /* see peer_enter */
@@ -62,9 +62,9 @@ void peer_leave(struct peer_table *t, struct peer_count *count);
 
 /* Write the client for which a peer sent a request to *out: the peer itself,
  * unless that is trusted and sent X-Forwarded-For.  Then it is the last entry
- * that is not in proxy.trust, or the first if all are; earlier entries are
- * ignored, as a client may have written them.  An entry may have a port; one
- * that is no address makes the client "unknown", without rights.
+ * that is not in proxy.trusted_proxies, or the first if all are; earlier
+ * entries are ignored, as a client may have written them.  An entry may have a
+ * port; one that is no address makes the client "unknown", without rights.
  * Cost: parses one address for each proxy in front. */
 void origin_find(const struct config *c, const struct peer *peer,
     const struct http_head *head, struct peer *out);

@@ -13,6 +13,7 @@
 #include "proxy/access_log/access_log.h"
 #include "proxy/access_log/record.h"
 #include "proxy/request/request.h"
+#include "talechain/events/termination.h"
 
 /* The time from one instant to the other, ns; -1 unless both are set. */
 static int64_t
@@ -137,6 +138,7 @@ access_log_request(struct proxy *p, const struct request *r,
 	memcpy(a->trace_id, r->trace_id, sizeof(a->trace_id));
 	memcpy(a->client, r->client_address, sizeof(a->client));
 	memcpy(a->method, r->method_text, sizeof(a->method));
+	termination_text(r->termination, a->termination);
 	request_flags(r, a->flags, sizeof(a->flags));
 	fill_attempt(a, r);
 	fill_head(a, r);
@@ -166,16 +168,13 @@ access_log_local(const struct client *c, const struct access_local *l)
 	snprintf(a->client, sizeof(a->client), "%s", l->client);
 	snprintf(a->method, sizeof(a->method), "%s", l->method);
 	snprintf(a->target, sizeof(a->target), "%s", l->target);
-	snprintf(a->flags, sizeof(a->flags), "%s", l->flag);
+	termination_text(
+	    termination(termination_of_reason(l->reason), TERMINATION_REQUEST),
+	    a->termination);
+	snprintf(a->id, sizeof(a->id), "%s", l->id);
+	snprintf(a->flags, sizeof(a->flags), "%s", l->reason);
 	fill_ends(a, p->config);
 	access_log_commit(p->access_log);
-}
-
-void
-access_log_refusal(const struct client *c, const struct http_refusal *refusal)
-{
-	access_log_local(c, &(struct access_local){c->peer.address, "-", "-",
-				refusal->reason, refusal->status});
 }
 
 void

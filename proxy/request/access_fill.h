@@ -3,16 +3,14 @@
 
 #include "proxy/request/proxy.h"
 
-/* Log a request that is over, and a head that was refused. */
+/* Log a request that is over. */
 void access_log_request(struct proxy *p, const struct request *r,
     const struct client *c, struct instant now);
-void
-access_log_refusal(const struct client *c, const struct http_refusal *refusal);
 
-/* A call that Tailor itself responded to; the request table has none of it. */
+/* A call that Tailor itself responded to, or a head that was refused. */
 struct access_local {
-	const char *client, *method, *target;
-	const char *flag; /* a flag, or the reason for a refusal */
+	const char *client, *method, *target, *id;
+	const char *reason; /* "talechain", or that of a refusal */
 	unsigned status;
 };
 void access_log_local(const struct client *c, const struct access_local *l);

@@ -218,6 +218,8 @@ void
 request_step(
     struct request *r, enum race_step step, int server, const char *why)
 {
+	struct hedge_view view;
+
 	switch (step) {
 	case RACE_COLLECT:
 	case RACE_HOLD:
@@ -241,6 +243,9 @@ request_step(
 		request_restart(r);
 		return;
 	case RACE_GIVE_UP:
+		request_view(r, &view);
+		r->refusal = hedging_retry_refusal(
+		    &r->proxy->hedging, &r->race, &view, instant_now());
 		request_fail(r, 502, why);
 		return;
 	}

@@ -273,6 +273,10 @@ attempt_failed(
 	int server = -1;
 
 	a->outcome = won ? "cut" : exchange_end_name(result->end);
+	/* Perhaps only a part of it.  If it was written on an earlier
+	 * connection alone, that stays. */
+	if (instant_is_set(result->written_first))
+		a->written = result->written_first;
 	server_failed(result->server, result->end);
 	if (r->race.attempt[a->index].ended) {
 		/* A held response, too large to keep, that is being sent after

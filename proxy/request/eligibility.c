@@ -7,7 +7,7 @@
 #include "base/path_pattern.h"
 #include "proxy/request/proxy.h"
 
-/* True if a rule of hedging.allow, "METHOD /path", is for this request. */
+/* True if a rule of hedging.repeatable, "METHOD /path", is for this request. */
 static bool
 rule_matches(const char *rule, struct slice method, struct path path)
 {
@@ -22,11 +22,12 @@ is_allowed(const struct config *c, const struct http_head *head)
 {
 	struct path path;
 
-	if (c->hedging.allow_rules == 0 ||
+	if (c->hedging.repeatables == 0 ||
 	    !path_read(head->target.at, head->target.length, &path))
 		return false;
-	for (unsigned i = 0; i < c->hedging.allow_rules; i++)
-		if (rule_matches(c->hedging.allow[i], head->method_text, path))
+	for (unsigned i = 0; i < c->hedging.repeatables; i++)
+		if (rule_matches(
+			c->hedging.repeatable[i], head->method_text, path))
 			return true;
 	return false;
 }

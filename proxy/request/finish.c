@@ -44,10 +44,10 @@ void
 request_flags(const struct request *r, char *out, size_t size)
 {
 	out[0] = '\0';
-	if (r->note == NULL && r->refusal == HEDGE_REFUSED_NONE)
+	if (r->reason == NULL && r->refusal == HEDGE_REFUSED_NONE)
 		return; /* as in nearly all requests */
-	snprintf(out, size, "%s%s%s", r->note != NULL ? r->note : "",
-	    r->note != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
+	snprintf(out, size, "%s%s%s", r->reason != NULL ? r->reason : "",
+	    r->reason != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
 	    r->refusal != HEDGE_REFUSED_NONE ? hedge_refusal_name(r->refusal)
 					     : "");
 }
@@ -73,7 +73,12 @@ request_describe(
 	out->stream_end = timeline_position(r->proxy->timeline);
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		attempt_describe(&r->attempt[i], &out->attempt[i]);
-	request_flags(r, out->flags, sizeof(out->flags));
+	out->termination = r->termination;
+	if (r->reason != NULL)
+		writer_copy(out->reason, sizeof(out->reason), r->reason);
+	if (r->refusal != HEDGE_REFUSED_NONE)
+		writer_copy(out->refusal, sizeof(out->refusal),
+		    hedge_refusal_name(r->refusal));
 }
 
 static void
@@ -164,18 +169,54 @@ request_record(struct request *r)
 	struct instant now = instant_now();
 	struct tale_request *tale;
 
+	if (r->termination != 0)
+		p->metrics.terminations[r->termination]++;
+	proxy_emit_at(p, now, TALECHAIN_PROXY_FINISH,
+	    (uint64_t[]){r->id, p->table.inflight_count - 1,
+		(uint64_t)r->termination << 56 | (uint64_t)r->status,
+		r->response_bytes});
+	tale = table_slot(&p->table);
+	request_describe(r, now, tale);
+	table_file(&p->table);
 	if (instant_is_set(r->received)) {
-		proxy_emit_at(p, now, TALECHAIN_PROXY_FINISH,
-		    (uint64_t[]){r->id, p->table.inflight_count - 1,
-			(uint64_t)r->status, r->response_bytes});
 		request_count(r, now);
 		gain_count(r, now);
-		tale = table_slot(&p->table);
-		request_describe(r, now, tale);
-		table_file(&p->table);
 		if (!r->tunnel)
 			slow_finished(p, tale);
 		remember(p, r);
 	}
 	access_log_request(p, r, r->client, now);
+}
+
+void
+request_refused(const struct client *c, const struct http_refusal *refusal,
+    char id[CLIENT_ID])
+{
+	struct proxy *p = client_proxy(c);
+	struct instant now = instant_now();
+	struct tale_request *t = table_slot(&p->table);
+	uint64_t position = timeline_position(p->timeline);
+
+	*t = (struct tale_request){.id = table_id(&p->table),
+	    .cookie = c->cookie,
+	    .method = "-",
+	    .target = "-",
+	    .status = (int)refusal->status,
+	    .first_byte = c->first_byte,
+	    .finished = now,
+	    .stream_begin = position,
+	    .stream_end = position,
+	    .attempt = {{.server = -1}, {.server = -1}},
+	    .termination = termination(
+		termination_of_reason(refusal->reason), TERMINATION_REQUEST)};
+	writer_copy(t->reason, sizeof(t->reason), refusal->reason);
+	digits_hex(t->external_id, t->id);
+	memcpy(id, t->external_id, sizeof(t->external_id));
+	p->metrics.terminations[t->termination]++;
+	proxy_emit_at(p, now, TALECHAIN_PROXY_FINISH,
+	    (uint64_t[]){t->id, p->table.inflight_count,
+		(uint64_t)t->termination << 56 | refusal->status, 0});
+	table_file(&p->table);
+	access_log_local(c, &(struct access_local){c->peer.address, "-", "-",
+				id, refusal->reason, refusal->status});
 }

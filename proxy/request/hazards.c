@@ -145,7 +145,7 @@ proxy_hazard(struct proxy *p, const struct hazard *h)
 		server_lost(&p->upstream.server[h->server]);
 	else if (h->begin)
 		other_waits_for(p, h, now);
-	log_event(LOG_LEVEL_DEBUG, "hazard",
+	log_event(LOG_LEVEL_DEBUG, "pause",
 	    "server=%s kind=%s what=%s cause=%s",
 	    p->upstream.server[h->server].config->name,
 	    hazard_kind_name((enum hazard_kind)h->kind),

@@ -79,7 +79,7 @@ struct request {
 	uint64_t id;
 	char external_id[65];
 	char client_address[INET6_ADDRSTRLEN + 8]; /* see origin.c */
-	bool known; /* its client is in proxy.trust or talechain.allow */
+	bool known; /* client in proxy.trusted_proxies or talechain.allow */
 	char trace_id[TRACE_ID + 1]; /* "": none */
 	char method_text[16];
 	char target[TALE_TEXT];
@@ -117,7 +117,8 @@ struct request {
 	uint64_t sent_before;	    /* client.sent_bytes when it began */
 	uint64_t response_bytes;    /* sent to the client; set at the end */
 	uint64_t progress_bytes;    /* both ways, at the last deadline */
-	const char *note;	    /* why not hedged, truncated, ...; static */
+	const char *reason;	    /* why it failed; static; or NULL */
+	uint8_t termination;	    /* set with reason */
 	enum hedge_refusal refusal; /* the latest */
 	uint32_t refusals;	    /* kinds already counted, a bit each */
 
@@ -213,6 +214,7 @@ struct proxy {
 	struct gain *gain;		/* owned; NULL: never in watch mode */
 	struct slow_window slow_window; /* of requests that were not slow */
 	struct slow_window slow_worst;	/* of requests that were slow */
+	struct slow_window slow_failed; /* of requests that failed */
 	struct slow_target slow_target;
 	struct slow_sample slow_sample;
 

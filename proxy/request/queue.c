@@ -126,22 +126,22 @@ queue_first_free(const struct queue *q)
 	return r;
 }
 
-/* Send requests that have waited long to a standby with much room. */
+/* Send requests that have waited long to a backup with much room. */
 static void
 queue_overflow(struct proxy *p, struct instant now)
 {
 	struct request *r;
-	int standby;
+	int backup;
 
 	while ((r = queue_first_free(&p->queue)) != NULL &&
 	       instant_since(now, r->queued) >= QUEUE_LONG_NS &&
-	       (standby = hedging_overflow(&p->hedging, now)) >= 0) {
+	       (backup = hedging_overflow(&p->hedging, now)) >= 0) {
 		if (request_is_left(r)) {
 			client_close(r->client);
 			continue;
 		}
 		p->metrics.overflowed++;
-		request_start(r, (unsigned)standby, now);
+		request_start(r, (unsigned)backup, now);
 	}
 }
 

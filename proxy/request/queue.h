@@ -4,7 +4,7 @@
  * The queue is in the order in which the requests were received.  A request
  * that is taken back from a server that has not seen it gets its old place.
  * The tick checks for QUEUE_LONG_NS: a request that has waited so long may go
- * to a standby that is less than half full, and an attempt that has lasted so
+ * to a backup that is less than half full, and an attempt that has lasted so
  * long gives its slot back.  hedging.h says which request may have a slot.
  * Proxy thread only. */
 #pragma once

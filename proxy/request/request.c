@@ -11,6 +11,7 @@
 
 #include "http/writer.h"
 #include "proxy/client/client.h"
+#include "proxy/client/client_spool.h"
 #include "proxy/net/socket.h"
 #include "proxy/request/attempt.h"
 #include "proxy/request/hazards.h"
@@ -18,6 +19,7 @@
 #include "proxy/request/table.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/response_diff.h"
+#include "talechain/events/termination.h"
 
 static void on_commit_due(void *user, bool forced);
 static void on_deadline(void *user, bool forced);
@@ -68,7 +70,8 @@ request_release(struct request *r)
 }
 
 /* Find a request's client, its ids, and whether it may be sent twice.  Ids and
- * opt-outs are accepted from known clients and from proxies in proxy.trust. */
+ * opt-outs are accepted from known clients and from proxies in
+ * proxy.trusted_proxies. */
 static void
 request_identify(struct request *r, const struct http_head *head)
 {
@@ -308,6 +311,49 @@ request_drop_attempts(struct request *r, const char *outcome)
 		attempt_drop(&r->attempt[i], outcome);
 }
 
+static enum termination_place
+request_place(const struct request *r)
+{
+	switch (r->state) {
+	case REQUEST_READING:
+		return TERMINATION_REQUEST;
+	case REQUEST_QUEUED:
+		return TERMINATION_QUEUE;
+	case REQUEST_RUNNING:
+		break;
+	case REQUEST_COMMITTED:
+	case REQUEST_LOCAL:
+		return TERMINATION_DATA;
+	}
+	for (int i = 0; i < RACE_ATTEMPTS; i++) {
+		const struct attempt *a = &r->attempt[i];
+
+		if (a->on &&
+		    (instant_is_set(a->written) ||
+			(a->link != NULL && exchange_written(a->link))))
+			return TERMINATION_HEAD;
+	}
+	return TERMINATION_CONNECT;
+}
+
+/* Note why a request fails, unless it has failed already. */
+static void
+request_ends(struct request *r, const char *reason)
+{
+	enum termination_by by = termination_of_reason(reason);
+	enum termination_place place = request_place(r);
+	struct client *c = r->client;
+
+	if (r->reason != NULL)
+		return;
+	/* A response that the client does not read makes no progress. */
+	if (place == TERMINATION_DATA && by == TERMINATION_SERVER_LATE &&
+	    (client_has_more(c) || socket_queued_bytes(c->fd) > 0))
+		by = TERMINATION_CLIENT_LATE;
+	r->reason = reason;
+	r->termination = termination(by, place);
+}
+
 void
 request_fail(struct request *r, unsigned status, const char *reason)
 {
@@ -327,16 +373,16 @@ request_fail(struct request *r, unsigned status, const char *reason)
 		/* Part of a response is sent: only the end of the connection
 		 * can show the client that it is cut (W4). */
 		p->metrics.truncated++;
-		r->note = "truncated";
+		request_ends(r, reason);
 		client_close(c);
 		return;
 	}
+	request_ends(r, reason);
 	queue_remove(r);
 	metrics_reason(&p->metrics.failures, reason);
 	race_abandon(&p->hedging, &r->race);
 	request_drop_attempts(r, "abandoned");
 	r->state = REQUEST_LOCAL;
-	r->note = reason;
 	r->status = (int)status;
 	c->response = CLIENT_RESPONSE_WHOLE;
 	if (!r->body_whole || !r->keep_alive)
@@ -430,22 +476,22 @@ on_client_gone(struct client *c)
 {
 	struct request *r = c->user;
 	struct proxy *p = r->proxy;
+	bool failed = r->reason != NULL;
 
+	request_ends(r, c->cut != NULL ? c->cut : "client_gone");
 	queue_remove(r);
 	race_abandon(&p->hedging, &r->race);
 	if (r->state == REQUEST_COMMITTED) {
-		p->metrics.aborts_response += r->note == NULL && !r->tunnel;
+		p->metrics.aborts_response += !failed && !r->tunnel;
 		attempt_leave(&r->attempt[r->race.winner]);
 	} else {
 		p->metrics.aborts_head += r->state == REQUEST_READING;
 		p->metrics.aborts_waiting += r->state != REQUEST_READING;
-		r->status = 499;
+		r->status = c->cut == NULL ? 499 : 0;
 	}
 	request_drop_attempts(r, "client_gone");
 	r->response_bytes = c->sent_bytes - r->sent_before;
 	r->client = NULL;
-	if (r->note == NULL)
-		r->note = "client_gone";
 	request_finish(r);
 }
 

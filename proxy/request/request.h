@@ -74,7 +74,8 @@ void request_hedge(struct request *r, enum hedge_trigger trigger);
 void request_watch(struct request *r, unsigned server);
 
 /* Send a response of Tailor's own; if the request is committed already, close
- * the client's connection instead. */
+ * the client's connection instead.  reason: static text; it decides the code of
+ * the request's end (termination.h). */
 void request_fail(struct request *r, unsigned status, const char *reason);
 
 /* Describe a request for the policy. */
@@ -82,7 +83,7 @@ void request_view(const struct request *r, struct hedge_view *out);
 
 /* True if a request's method and target allow it to be sent twice (E1).
  * *opted_out: its client forbids that (E7).  Cost: compares the request with
- * each rule of hedging.allow. */
+ * each rule of hedging.repeatable. */
 bool proxy_may_repeat(
     struct proxy *p, const struct http_head *head, bool *opted_out);
 
@@ -116,5 +117,10 @@ void tunnel_pass(struct request *r, struct chain *data);
  * it was slow, the analysis. */
 void request_record(struct request *r);
 
-/* Write what was unusual about a request, "truncated,budget"; "": nothing. */
+/* A client's head was refused, and no struct request made: count it, put it
+ * into the history and the access log.  Writes the id for its response. */
+void request_refused(const struct client *c, const struct http_refusal *refusal,
+    char id[CLIENT_ID]);
+
+/* Write what was unusual about a request, "reset,method"; "": nothing. */
 void request_flags(const struct request *r, char *out, size_t size);

@@ -144,7 +144,7 @@ proxy_cut_streams(struct proxy *p)
 		next = TAILQ_NEXT(r, link);
 		if (r->client == NULL || !is_endless(r))
 			continue;
-		client_close(r->client);
+		client_cut(r->client, "stopped");
 		n++;
 	}
 	return n;

@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "proxy/analysis/analysis.h"
+#include "talechain/events/termination.h"
 
 _Bool
 slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,
@@ -73,6 +74,18 @@ sample_take(
 	return true;
 }
 
+/* True if a server, or a lack of servers or resources, failed the request: not
+ * the client. */
+static bool
+has_failed(const struct tale_request *t)
+{
+	enum termination_by by = termination_by(t->termination);
+
+	return t->termination != 0 && by != TERMINATION_CLIENT &&
+	       by != TERMINATION_CLIENT_LATE &&
+	       termination_place(t->termination) != TERMINATION_REQUEST;
+}
+
 /* True if the request is examined; q gets the reason. */
 static bool
 slow_choose(struct proxy *p, const struct tale_request *t, int64_t total_ns,
@@ -80,7 +93,7 @@ slow_choose(struct proxy *p, const struct tale_request *t, int64_t total_ns,
 {
 	const struct config *c = p->config;
 	unsigned keep = c->slow.keep_slowest;
-	bool slow = total_ns > slow_target_ns(p);
+	bool slow = total_ns > slow_target_ns(p), failed;
 
 	if (slow) {
 		q->reason = TALE_REASON_TARGET;
@@ -89,9 +102,12 @@ slow_choose(struct proxy *p, const struct tale_request *t, int64_t total_ns,
 		    SLOW_WINDOW_NS, t->finished, total_ns);
 		q->account = c->analysis.accounts > 0;
 	} else {
-		q->reason = TALE_REASON_SLOWEST;
-		q->keep = slow_window_take(&p->slow_window, keep,
-		    SLOW_WINDOW_NS, t->finished, total_ns);
+		failed =
+		    has_failed(t) && slow_window_take(&p->slow_failed, keep,
+					 SLOW_WINDOW_NS, t->finished, total_ns);
+		q->reason = failed ? TALE_REASON_FAILED : TALE_REASON_SLOWEST;
+		q->keep = failed || slow_window_take(&p->slow_window, keep,
+					SLOW_WINDOW_NS, t->finished, total_ns);
 		q->window_end = p->slow_window.end;
 		q->window_keep = keep;
 		q->account = c->analysis.accounts > 0 &&

@@ -6,6 +6,7 @@
  * events.  So a request that is not slow but among the slowest of its minute so
  * far is examined at once, and the analysis keeps those that still are at the
  * end: of n requests in random order about keep * ln(n / keep) are examined.
+ * As many of those that failed are kept, and examined at once.
  * The slowest of the slow requests are marked: if the analysis has to leave
  * out requests (proxy/analysis/budget.h), it leaves out unmarked ones.
  *

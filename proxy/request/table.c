@@ -60,11 +60,10 @@ table_fini(struct request_table *t)
 	t->bucket = t->chain = t->hash = t->expired = NULL;
 }
 
-/* A new id: 64 random bits, practically unique and not to be guessed from
- * others.  getrandom(2) costs a microsecond, so it gets 32 ids at once, which
- * are few enough to be returned whole always. */
-static uint64_t
-id_next(struct request_table *t)
+/* getrandom(2) costs a microsecond, so it gets 32 ids at once, which are few
+ * enough to be returned whole always. */
+uint64_t
+table_id(struct request_table *t)
 {
 	uint64_t id;
 
@@ -96,7 +95,7 @@ table_add(struct request_table *t, unsigned inflight_max)
 		t->requests++;
 	}
 	memset(r, 0, sizeof(*r));
-	r->id = id_next(t);
+	r->id = table_id(t);
 	TAILQ_INSERT_TAIL(&t->inflight, r, link);
 	t->inflight_count++;
 	return r;

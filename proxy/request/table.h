@@ -20,9 +20,12 @@ int table_init(struct request_table *t, unsigned history_max);
 void table_fini(struct request_table *t);
 
 /* A new request in the in-flight list, all zero except its id; NULL at the
- * limit or out of memory.  The id is random, is not 0, and cannot be guessed
- * from others. */
+ * limit or out of memory. */
 struct request *table_add(struct request_table *t, unsigned inflight_max);
+
+/* A new id: 64 random bits, not 0, practically unique and not to be guessed
+ * from others. */
+uint64_t table_id(struct request_table *t);
 
 /* Remove a request from the in-flight list; its struct may be reused now. */
 void table_remove(struct request_table *t, struct request *r);

@@ -43,7 +43,7 @@ request_spill(struct request *r)
 {
 	struct proxy *p = r->proxy;
 
-	r->note = "not_hedged:body_size";
+	r->refusal = HEDGE_REFUSED_BODY_SIZE;
 	switch (spool_add(&p->loop.spools, &r->spool, &r->body, &p->loop.blocks,
 	    SPOOL_REQUEST)) {
 	case SPOOL_OK:

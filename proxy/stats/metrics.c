@@ -25,11 +25,12 @@ static const char *const parse_reasons[] = {"body_too_slow",
     "target_form", "timeout", "tls_on_plain_port", "transfer_encoding_10",
     "version", "websocket_key"};
 
-static const char *const failure_reasons[] = {"closed", "connect_timeout",
-    "deadline", "extra_bytes", "no_answer", "no_event", "no_memory",
-    "no_server", "queue_timeout", "refused", "reset", "spool_failed",
-    "spool_full", "spool_unreadable", "status", "status_line",
-    "too_many_interim", "upgrade_other", "upgrade_unasked"};
+static const char *const failure_reasons[] = {"closed", "connect_failed",
+    "connect_timeout", "deadline", "drain_timeout", "extra_bytes", "no_answer",
+    "no_event", "no_memory", "no_server", "queue_timeout", "refused", "reset",
+    "response_head_too_large", "spool_failed", "spool_full", "spool_unreadable",
+    "status", "status_line", "too_many_interim", "upgrade_other",
+    "upgrade_unasked"};
 
 /* These counters exist from the start: if one appeared only with its first
  * event, rate() would miss that event. */

@@ -11,6 +11,7 @@
 #include "hedging/hedging.h"
 #include "http/http.h"
 #include "proxy/stats/distribution.h"
+#include "talechain/events/termination.h"
 
 /* Plain counters: field, metric name, label ("" none) and value. */
 #define METRICS_COUNTERS(X)                                                    \
@@ -94,6 +95,7 @@ struct metrics {
 	uint64_t hedges[HEDGE_TRIGGER_COUNT][HEDGING_SERVERS];
 	uint64_t hedges_past[HEDGE_TRIGGER_COUNT]; /* to servers taken away */
 	uint64_t refused[HEDGE_REFUSAL_COUNT];
+	uint64_t terminations[TERMINATION_COUNT]; /* not those of 0 */
 	uint64_t hazards[HEDGING_SERVERS][HAZARD_KIND_COUNT];
 	uint64_t hazard_ns[HEDGING_SERVERS][HAZARD_KIND_COUNT];
 	struct instant hazard_since[HEDGING_SERVERS][HAZARD_KIND_COUNT];

@@ -318,7 +318,7 @@ void
 exchange_lost(struct connection *u, bool orderly, const char *why)
 {
 	if (connection_rests(u)) {
-		u->server->standby.doubted = true;
+		u->server->backup.doubted = true;
 		reuse_closed(u, instant_now());
 		connection_close(u);
 		return;

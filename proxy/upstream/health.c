@@ -1,6 +1,6 @@
 /* health.c: health checks of a server that is in service.
  *
- * A standby gets no requests, so only a check shows that it stopped responding.
+ * A backup gets no requests, so only a check shows that it stopped responding.
  * A failed check counts only if no pause of the server overlapped it: pauses
  * are hazards, and handled as such.  The last server in service stays even if
  * its checks fail, because a wrong health target must not end the service.
@@ -8,7 +8,7 @@
  * Costs one new connection per interval: a kept connection may be stale, which
  * is no failure of the server.
  *
- * In watch mode a standby is checked up to IN_PAUSES times while the active
+ * In watch mode a backup is checked up to IN_PAUSES times while the active
  * server pauses, from the begin of the pause on: gain.h estimates from these
  * checks how much acting gains.  They may use a kept connection, and their
  * failures do not count. */

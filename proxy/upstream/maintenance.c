@@ -9,7 +9,7 @@
  * During a restart the other server serves alone, and its collection is a pause
  * for all requests.  So a restart begins just after the other server has
  * collected: it serves, with this one ready, until that happens.  With steering
- * the other server collects as a standby, on order, while this one serves. */
+ * the other server collects as a backup, on order, while this one serves. */
 
 #include <errno.h>
 
@@ -139,7 +139,7 @@ server_blocks(const struct server *s, const struct config_server *c)
 
 /* True if both servers are to be replaced, the other one first.  First goes the
  * one that blocks the other's successor, else the one that has a successor,
- * else the standby. */
+ * else the backup. */
 static bool
 goes_second(const struct server *s)
 {

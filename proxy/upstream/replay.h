@@ -1,11 +1,11 @@
 /* replay.h: finished requests that are remembered: copies of them warm up a
- * restarted server and keep a standby warm.
+ * restarted server and keep a backup warm.
  *
  * A request that may be hedged may not always be sent again later.  A request
  * is remembered if it is a GET, HEAD or OPTIONS without a body that got a 2xx
- * response, and warmup.exclude does not match its path; hedging.allow adds no
- * others.  A copy has the request line, the few fields that may be copied, and
- * X-Forwarded-For: unknown, so that the server does not take it for a local
+ * response, and warmup.exclude does not match its path; hedging.repeatable adds
+ * no others.  A copy has the request line, the few fields that may be copied,
+ * and X-Forwarded-For: unknown, so that the server does not take it for a local
  * request.  A request with credentials is remembered only if warmup.fields
  * names their field, and never if they are NTLM's or Negotiate's.
  *

@@ -24,7 +24,7 @@
 /* Purpose of a request of Tailor's own. */
 enum warmup_kind {
 	WARMUP_WARM,   /* warm up a restarted server */
-	WARMUP_MIRROR, /* keep a standby warm */
+	WARMUP_MIRROR, /* keep a backup warm */
 	WARMUP_ASK,    /* check that the server responds */
 	WARMUP_KEEP,   /* open a connection to keep */
 };
@@ -175,7 +175,7 @@ server_lost(struct server *s)
 	struct instant now = instant_now();
 
 	s->refusals = 0;
-	s->standby.keep_again = INSTANT_NONE;
+	s->backup.keep_again = INSTANT_NONE;
 	/* The end of a process closes its connections: that proves nothing
 	 * about the next process.  Of the times learnt, keep only closed_ns,
 	 * which errs on the safe side. */
@@ -277,11 +277,10 @@ on_warmup_end(const struct exchange_result *result)
 		    up, hedging_probe_done(up->hedging, s->index, ok, now));
 		return;
 	case WARMUP_KEEP:
-		s->standby.keeping--;
+		s->backup.keeping--;
 		s->connections_kept += result->kept;
 		if (!result->kept)
-			s->standby.keep_again =
-			    instant_plus(now, KEEP_AGAIN_NS);
+			s->backup.keep_again = instant_plus(now, KEEP_AGAIN_NS);
 		return;
 	case WARMUP_MIRROR:
 		s->mirrors_ok += ok;
@@ -418,7 +417,7 @@ server_ask(struct server *s)
 void
 server_keep(struct server *s)
 {
-	s->standby.keeping += warmup_send(s, WARMUP_KEEP);
+	s->backup.keeping += warmup_send(s, WARMUP_KEEP);
 }
 
 void

@@ -49,7 +49,7 @@ void server_warm(struct server *s);
  * copy of a recent request.  True if a probe is under way on return. */
 bool server_ask(struct server *s);
 
-/* Open a connection to a standby for a later swap, by sending such a request on
+/* Open a connection to a backup for a later swap, by sending such a request on
  * it: a connection without a request can keep a server from stopping. */
 void server_keep(struct server *s);
 
@@ -82,12 +82,12 @@ void upstream_fini(struct upstream *up);
 /* Run the tick of each server. */
 void upstream_tick(struct upstream *up, struct instant now);
 
-/* --- a standby, kept ready to take over -------------------------------- */
+/* --- a backup, kept ready to take over -------------------------------- */
 
-/* Check that a standby listens, send a probe where only that can show that it
+/* Check that a backup listens, send a probe where only that can show that it
  * has recovered, and keep as many connections to it open as requests were in
- * flight lately.  Every tick (standby.c). */
-void standby_tick(struct server *s, struct instant now);
+ * flight lately.  Every tick (backup.c). */
+void backup_tick(struct server *s, struct instant now);
 
 /* --- health checks of a server in service ------------------------------ */
 
@@ -114,7 +114,7 @@ void health_init(struct server *s);
 /* Check again after the configured interval. */
 void health_arm(struct server *s);
 void health_stop(struct server *s);
-/* The other server began a pause.  In watch mode, check a standby at once: the
+/* The other server began a pause.  In watch mode, check a backup at once: the
  * estimate of what acting would gain needs that (gain.h). */
 void health_other_pauses(struct server *s);
 

@@ -93,7 +93,7 @@ server_tick(struct server *s, struct instant now)
 	recent_rate_read(&s->error_rate, now, server_errors(s));
 	maintenance_tick(s, now);
 	silence_tick(s, now);
-	standby_tick(s, now);
+	backup_tick(s, now);
 }
 
 int

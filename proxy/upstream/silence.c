@@ -159,7 +159,7 @@ silence_doubt(struct server *s, const struct awaited *a, int64_t silent_ns,
 		q->asked_at = now;
 		return;
 	}
-	/* A standby gets no requests, so only a probe can prove it silent. */
+	/* A backup gets no requests, so only a probe can prove it silent. */
 	if (!q->asked && s->index != s->upstream->hedging->active)
 		return;
 	if (q->asked ? instant_since(now, q->asked_at) < ANSWER_NS

@@ -325,13 +325,13 @@ struct server {
 		struct instant starved; /* a new one waited beside idle ones */
 	} reuse;
 
-	struct {	      /* connections kept for a swap (standby.c) */
+	struct {	      /* connections kept for a swap (backup.c) */
 		bool doubted; /* it ended an idle connection */
 		struct instant knocked;	   /* last connect only as a check */
 		struct instant kept;	   /* last one opened to be kept */
 		struct instant keep_again; /* open none before this */
 		unsigned keeping;	   /* being opened */
-	} standby;
+	} backup;
 
 	struct {
 		enum maintenance stage;
@@ -377,7 +377,7 @@ struct server {
 	uint64_t privates_given_up; /* closed though their client stays */
 	uint64_t drain_cuts;	    /* exchanges cut at drain_timeout */
 	uint64_t warmups_ok, warmups_failed;
-	uint64_t mirrors_ok, mirrors_failed; /* copies sent to a warm standby */
+	uint64_t mirrors_ok, mirrors_failed; /* copies sent to a warm backup */
 	uint64_t probes_ok, probes_failed;   /* WARMUP_ASK requests */
 	uint64_t connections_kept;	     /* opened for a swap */
 	uint64_t idle_given_up;		     /* closed for new ones that wait */

@@ -321,7 +321,7 @@ cause_gaps(struct explainer *ex)
 	    .rank = RANK_GAP,
 	    .attempt = -1,
 	    .cpu = -1,
-	    .note = "the observer was not looking"};
+	    .note = "Tailor's observer thread was not running"};
 
 	for (size_t i = 0; i < t->entries; i++) {
 		if (t->entry[i].slot.event.type != TALECHAIN_META_BLIND)

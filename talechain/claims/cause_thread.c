@@ -78,7 +78,7 @@ claim_either(const struct thread_walk *w, const struct thread_interval *p,
 		c->note = "slept until timers of 5 ms woke it: its own, or "
 			  "those of an interpreter's lock";
 	else if (p->woken_ns == NEVER)
-		c->note = "slept in futex, and what for is in no event";
+		c->note = "slept in futex(); no event shows why";
 	else
 		c->note = "slept until timers woke it: its own, or those of a "
 			  "Java monitor that was then free";
@@ -313,7 +313,7 @@ claim_off_cpu(const struct thread_walk *w, const struct thread_interval *p,
 			claim_kept_off(c);
 		else if (c->last == 0 && p->end_ns - p->begin_ns > SWEEP_NS &&
 			 thread_is(w->ex, p->other, ROLE_OBSERVER))
-			c->note = "others that are in no event";
+			c->note = "others that no event shows";
 		break;
 	case THREAD_THROTTLED:
 		c->cause = TALE_CAUSE_QUOTA;
@@ -384,8 +384,9 @@ claim_moved(const struct thread_walk *w, const struct thread_interval *p,
 		return false;
 	} else {
 		c->cause = TALE_CAUSE_NOT_OBSERVED;
-		c->note = "computed, and Go moves work between threads: for "
-			  "which request is in no event";
+		c->note =
+		    "computed, and Go moves work between threads: no event "
+		    "shows for which request";
 	}
 	claim_add(w->ex, c);
 	return true;

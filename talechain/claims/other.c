@@ -297,8 +297,8 @@ other_responded(const struct explainer *ex, struct claim *c)
 	c->value = request_of(ex, &e->slot.event);
 	if (is_idle_after(ex, a->sender, moment_at(ex->t, last->at))) {
 		c->cause = TALE_CAUSE_NOT_OBSERVED;
-		c->note = "had another request: which thread had this one is "
-			  "in no event";
+		c->note = "was busy with another request; no event shows which "
+			  "thread had this one";
 	}
 	return moment_at(ex->t, e->at);
 }

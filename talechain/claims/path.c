@@ -108,8 +108,8 @@ static void
 path_in(struct explainer *ex)
 {
 	const struct tale_chain *c = &ex->chain;
-	struct claim late = stage(
-	    TALE_CAUSE_CLIENT_SEND, "the client sent it later than planned");
+	struct claim late = stage(TALE_CAUSE_CLIENT_SEND,
+	    "the client sent the request later than planned");
 	struct claim way =
 	    stage(TALE_CAUSE_UNKNOWN, "on its way from the client to Tailor");
 	struct claim net =
@@ -202,6 +202,8 @@ path_queue(struct explainer *ex, int i)
 	    stage(TALE_CAUSE_PROXY, "Tailor chose a server and wrote to it");
 	struct claim connect = stage_at(
 	    TALE_CAUSE_NETWORK, i, "Tailor was connecting to the server");
+	struct claim kept = stage_at(TALE_CAUSE_SWITCHED, i,
+	    "which closed the kept connection without a response");
 
 	if (!moment_ordered(a->chosen, a->written) ||
 	    a->written - a->chosen < CHOICE_NS) {
@@ -209,6 +211,8 @@ path_queue(struct explainer *ex, int i)
 		return;
 	}
 	path_wait(ex, a->chosen, &choice);
+	if (leg_to(ex, a->again, &kept))
+		cause_pauses(ex, i);
 	leg_to(ex, a->written, &connect);
 }
 
@@ -320,8 +324,8 @@ path_close(struct explainer *ex, int i)
 	    "the response's end was on its way to Tailor");
 	struct claim run = stage_at(TALE_CAUSE_WORK, i, NULL);
 	struct claim open = stage_at(TALE_CAUSE_UNKNOWN, i,
-	    "at its server, which had sent all but the response's end: what "
-	    "closed its connection is in no event");
+	    "at its server, which had sent all but the response's end: no "
+	    "event shows what closed its connection");
 
 	if (a->closed == NEVER) {
 		leg_proxy(ex, a->read, &read);

@@ -5,7 +5,6 @@
  * end when it was sliced (talechain/symbols/).  An address without a name is
  * "?". */
 
-#include "base/demangle.h"
 #include "talechain/claims/explainer.h"
 
 #define NEAR_MAX 1000	   /* events searched after a wait */
@@ -107,12 +106,7 @@ bool
 story_frame(const struct story *s, size_t segment, unsigned n,
     char out[STORY_FRAME], bool *kernel)
 {
-	char name[STORY_FRAME];
-
-	if (!frame_of(s->tale, s->segment[segment].stack, n, name, kernel))
-		return false;
-	(void)demangle(out, STORY_FRAME, name);
-	return true;
+	return frame_of(s->tale, s->segment[segment].stack, n, out, kernel);
 }
 
 int

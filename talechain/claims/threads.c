@@ -519,6 +519,7 @@ events_note(struct explainer *ex)
 		if (v->type != TALECHAIN_THREAD &&
 		    v->type != TALECHAIN_JVM_THREAD)
 			continue;
+		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 		ARRAY_ADD(&ex->failed, ex->name, ex->names, &t->entry[i]);
 	}
 }

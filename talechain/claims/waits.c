@@ -267,8 +267,8 @@ is_of_jvm(const struct explainer *ex, uint32_t tid)
 	       is_jvm(ex, ex->t->request.attempt[attempt].server);
 }
 
-/* HotSpot's functions that wait in futex, by the part of their names that no
- * compiler changes.  The last two may also wait for another thread. */
+/* HotSpot's functions that wait in futex.  The last two may also wait for
+ * another thread. */
 enum waiting {
 	WAITING_ENTER,
 	WAITING_ENTER_SLOWLY,
@@ -278,11 +278,11 @@ enum waiting {
 	WAITINGS
 };
 static const char *const waitings[WAITINGS] = {
-    [WAITING_ENTER] = "ObjectMonitor5enter",
-    [WAITING_ENTER_SLOWLY] = "ObjectMonitor6EnterI",
+    [WAITING_ENTER] = "ObjectMonitor::enter",
+    [WAITING_ENTER_SLOWLY] = "ObjectMonitor::EnterI",
     [WAITING_SLEEP] = "JVM_Sleep",
-    [WAITING_NOTIFY] = "ObjectMonitor4wait",
-    [WAITING_PARK] = "Parker4park",
+    [WAITING_NOTIFY] = "ObjectMonitor::wait",
+    [WAITING_PARK] = "Parker::park",
 };
 
 enum thread_wait

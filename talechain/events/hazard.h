@@ -23,18 +23,18 @@
  *
  * Last: the cause (cause.h) of the time that requests spend in it, and the rank
  * of that claim (enum claim_rank).  UNKNOWN: it explains no time. */
-#define HAZARD_KINDS(X)                                                     \
-	X(GC, "gc", "garbage collection", "gc", YES, YES, NO, YES, GC, GC)  \
-	X(SAFEPOINT, "safepoint", "safepoint", "flow", YES, NO, YES, YES,   \
-	    SAFEPOINT, SAFEPOINT)                                           \
-	X(EXIT, "exit", "not running", "ink", YES, YES, NO, NO, EXIT, EXIT) \
-	X(UNRESPONSIVE, "unresponsive", "unresponsive", "silent", YES, YES, \
-	    NO, NO, UNKNOWN, NOTHING)                                       \
-	X(QUOTA, "quota", "CPU quota used up", "bad", YES, YES, YES, YES,   \
-	    QUOTA, STOP)                                                    \
-	X(STOPPED, "stopped", "stopped", "bad", YES, YES, NO, NO, STOPPED,  \
-	    STOP)                                                           \
-	X(MARKING, "marking", "V8 marks: slow, not stopped", "marking", NO, \
+#define HAZARD_KINDS(X)                                                        \
+	X(GC, "gc", "garbage collection", "gc", YES, YES, NO, YES, GC, GC)     \
+	X(SAFEPOINT, "safepoint", "safepoint", "safepoint", YES, NO, YES, YES, \
+	    SAFEPOINT, SAFEPOINT)                                              \
+	X(EXIT, "exit", "not running", "ink", YES, YES, NO, NO, EXIT, EXIT)    \
+	X(UNRESPONSIVE, "unresponsive", "unresponsive", "silent", YES, YES,    \
+	    NO, NO, UNKNOWN, NOTHING)                                          \
+	X(QUOTA, "quota", "CPU quota used up", "quota", YES, YES, YES, YES,    \
+	    QUOTA, STOP)                                                       \
+	X(STOPPED, "stopped", "stopped", "bad", YES, YES, NO, NO, STOPPED,     \
+	    STOP)                                                              \
+	X(MARKING, "marking", "V8 marks: slow, not stopped", "marking", NO,    \
 	    YES, NO, YES, UNKNOWN, NOTHING)
 
 enum hazard_kind {

@@ -55,30 +55,30 @@ put_lines(struct html_page *g, const char *lead,
 static void
 put_facts(struct html_page *g)
 {
-	text_add(g->x, "<dt>How sure</dt><dd>%s</dd>\n",
+	text_add(g->x, "<dt>Confidence</dt><dd>%s</dd>\n",
 	    story_confidence_words(g->s->verdict.confidence));
-	put_lines(g, "Why", g->s->verdict.evidence);
-	put_lines(g, "What to do", g->s->verdict.advice);
+	put_lines(g, "Evidence", g->s->verdict.evidence);
+	put_lines(g, "What to try", g->s->verdict.advice);
 }
 
 static void
 put_identity(struct html_page *g)
 {
 	const struct tale_request *r = &g->s->tale->request;
-	char origin[ORIGIN_WORDS];
+	char origin[ORIGIN_WORDS], flags[TALE_FLAGS], ending[TALE_ENDING];
 
 	text_add(g->x, "<code>");
 	markup_text(g->x, r->method);
 	text_add(g->x, " ");
 	markup_text(g->x, r->target);
-	text_add(g->x, "</code> &#183; status %d &#183; request %016" PRIx64,
-	    r->status, r->id);
+	text_add(g->x, "</code> &#183; status %d%s &#183; request %016" PRIx64,
+	    r->status, tale_ending(r, ending), r->id);
 	if (*client_id(r) != '\0')
 		text_add(g->x, " &#183; x-request-id ");
 	markup_text(g->x, client_id(r));
-	if (r->flags[0] != '\0')
+	if (*tale_flags(r, flags) != '\0')
 		text_add(g->x, " &#183; ");
-	markup_text(g->x, r->flags);
+	markup_text(g->x, flags);
 	text_add(g->x, " &#183; %.0f %% of the time explained<br/>",
 	    100 * g->s->coverage);
 	markup_text(g->x, origin_words(g->s, origin));

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "talechain/events/events.h"
+#include "talechain/events/termination.h"
 #include "talechain/render/markup.h"
 #include "talechain/tale/tale_struct.h"
 
@@ -65,6 +66,7 @@ static void
 write_request(const struct tale *t, struct json *j)
 {
 	const struct tale_request *r = &t->request;
+	char ended[TERMINATION_TEXT];
 
 	json_key_object(j, "request");
 	key_hex(j, "id", r->id);
@@ -72,7 +74,10 @@ write_request(const struct tale *t, struct json *j)
 	json_key_string(j, "method", r->method);
 	json_key_string(j, "target", r->target);
 	json_key_int(j, "status", r->status);
-	json_key_string(j, "flags", r->flags);
+	json_key_string(
+	    j, "termination", termination_text(r->termination, ended));
+	key_given(j, "reason", r->reason);
+	key_given(j, "refusal", r->refusal);
 	key_offset(t, j, "accepted", r->accepted);
 	key_offset(t, j, "first_byte", r->first_byte);
 	key_offset(t, j, "received", r->received);
@@ -432,7 +437,7 @@ story_render_json(const struct story *s, struct json *j)
 	write_client(t, j);
 	write_list(s, "lanes", s->lanes, write_lane, j);
 	write_attempts(t, j);
-	write_list(s, "hazards", t->pauses, write_hazard, j);
+	write_list(s, "pauses", t->pauses, write_hazard, j);
 	write_list(s, "threads", s->threads, write_thread, j);
 	write_list(s, "requests", s->requests, write_other, j);
 	write_bars(s, "stages", STORY_BAR_STAGE, STORY_BAR_STAGE, j);

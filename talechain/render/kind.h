@@ -11,7 +11,7 @@
  * none.  Waits are of the class delay and come last. */
 #define KINDS(X)                                                               \
 	X(UNSEEN, "unseen", "not explained or not observed", "M1 2H3M5 6H7")   \
-	X(STAGE, "stage", "the request is there", "")                          \
+	X(STAGE, "stage", "request in progress", "")                           \
 	X(WORK, "work", "work on this request", "")                            \
 	X(REQUEST, "request", "another request", "M0 7H8")                     \
 	X(HOLDER, "holder", "work of the thread that is waited for", "M0 2H8") \

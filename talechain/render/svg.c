@@ -15,7 +15,7 @@
 EMBED(picture_css, "talechain/render/page/picture.css");
 
 #define HEADING_WIDTH (PICTURE_WIDTH - 2 * DRAWING_MARGIN)
-#define LEAD 112 /* column of the text after "Why", "What to do" */
+#define LEAD 112 /* column of the text after "Evidence", "What to try" */
 
 void
 drawing_definitions(struct text *x)
@@ -98,19 +98,20 @@ heading_draw(struct drawing *d)
 	const struct story *s = d->p->story;
 	const struct tale_request *r = &s->tale->request;
 	struct text *x = d->x;
-	char origin[ORIGIN_WORDS];
+	char origin[ORIGIN_WORDS], ending[TALE_ENDING];
 
 	d->y = 32;
 	paragraph(d, "verdict", s->verdict.text, DRAWING_MARGIN, 25, 11.6);
 	d->y += 2;
-	lines_draw(d, "Why", s->verdict.evidence);
-	lines_draw(d, "What to do", s->verdict.advice);
+	lines_draw(d, "Evidence", s->verdict.evidence);
+	lines_draw(d, "What to try", s->verdict.advice);
 	text_add(x, "<text class=\"identity\" x=\"%d\" y=\"%.1f\">",
 	    DRAWING_MARGIN, d->y + 2);
 	markup_cut(x, r->method, 16);
 	text_add(x, " ");
 	markup_cut(x, r->target, 70);
-	text_add(x, ", status %d, request %016" PRIx64, r->status, r->id);
+	text_add(x, ", status %d%s, request %016" PRIx64, r->status,
+	    tale_ending(r, ending), r->id);
 	if (*client_id(r) != '\0')
 		text_add(x, ", x-request-id ");
 	markup_cut(x, client_id(r), 24);

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "talechain/events/events.h"
+#include "talechain/events/termination.h"
 #include "talechain/render/markup.h"
 #include "talechain/tale/tale_struct.h"
 
@@ -21,7 +22,7 @@
 #define EVENT_INDENT 45 /* where arguments begin */
 #define PIECES_MAX 24	/* most lines; other renderings have all */
 #define PIECE_INDENT 46 /* where server and thread begin */
-#define HEADING 10	/* columns of "could do: " */
+#define HEADING 13	/* columns of "what to try: " */
 #define CAUSE_BAR 34
 #define LABEL 26 /* columns of a cause's label */
 #define STAGE_LABEL 15
@@ -41,7 +42,7 @@ render_head(const struct story *s, struct text *x)
 {
 	const struct tale *t = s->tale;
 	const struct tale_request *r = &t->request;
-	char origin[ORIGIN_WORDS];
+	char origin[ORIGIN_WORDS], flags[TALE_FLAGS], ending[TALE_ENDING];
 	char line[TEXT_COLUMNS], word[TEXT_COLUMNS];
 	int attempts =
 	    (r->attempt[0].server >= 0) + (r->attempt[1].server >= 0);
@@ -54,9 +55,10 @@ render_head(const struct story *s, struct text *x)
 	text_add(x, "%s %s\n", word,
 	    text_safe(line, sizeof(line) - strlen(word) - 1, r->target));
 	if (r->status > 0)
-		text_add(x, "status %d, ", r->status);
+		text_add(x, "status %d%s, ", r->status, tale_ending(r, ending));
 	else
-		text_add(x, "no response yet, ");
+		text_add(x, "no response%s, ",
+		    r->termination != 0 ? tale_ending(r, ending) : " yet");
 	text_add(x, "total %.3f ms, %d attempt%s", text_ms_of(tale_total_ns(t)),
 	    attempts, attempts == 1 ? "" : "s");
 	if (t->client.same_host && instant_before(t->t0, r->first_byte))
@@ -64,9 +66,9 @@ render_head(const struct story *s, struct text *x)
 	text_add(x, "\n");
 	if (*origin_words(s, origin) != '\0')
 		text_wrap(x, origin, 0, 2);
-	if (r->flags[0] != '\0')
-		text_add(x, "flags %s\n",
-		    text_safe(line, sizeof(line) - 6, r->flags));
+	if (*tale_flags(r, flags) != '\0')
+		text_add(
+		    x, "flags %s\n", text_safe(line, sizeof(line) - 6, flags));
 }
 
 /* Write lines of evidence or advice, the first one after the heading. */
@@ -87,12 +89,12 @@ render_verdict(const struct story *s, struct text *x)
 
 	text_wrap(x, v.text, 0, 0);
 	if (s->total_ns > 0) {
-		text_add(x, "%-*s", HEADING, "sure:");
+		text_add(x, "%-*s", HEADING, "confidence:");
 		text_wrap(
 		    x, story_confidence_words(v.confidence), HEADING, HEADING);
 	}
-	render_lines("why:", v.evidence, x);
-	render_lines("could do:", v.advice, x);
+	render_lines("evidence:", v.evidence, x);
+	render_lines("what to try:", v.advice, x);
 }
 
 /* The sums of all causes add up to the whole time. */
@@ -370,7 +372,7 @@ value_format(const struct tale *t, const struct tale_entry *e,
     const struct talechain_value *v, char out[64])
 {
 	bool hazard = e->slot.event.type >> 12 == 4;
-	char name[24], ms[32];
+	char name[24], ms[32], ended[TERMINATION_TEXT];
 	size_t n = strlen(v->name);
 
 	if (strcmp(v->name, "cause") == 0 && v->value <= UINT16_MAX) {
@@ -386,6 +388,9 @@ value_format(const struct tale *t, const struct tale_entry *e,
 		   v->value <= INT32_MAX) {
 		tale_server_name(t, (int)v->value, name, sizeof(name));
 		snprintf(out, 64, "%s=%s", v->name, name);
+	} else if (strcmp(v->name, "termination") == 0) {
+		snprintf(out, 64, "termination=%s",
+		    termination_text((unsigned)v->value, ended));
 	} else if (is_duration(v->name)) {
 		snprintf(out, 64, "%.*s=%.3fms", (int)n - 3, v->name,
 		    (double)v->value / (double)NS_PER_MS);

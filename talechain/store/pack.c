@@ -5,9 +5,10 @@
  * nothing, and reads zero. */
 #include "talechain/store/pack.h"
 
+#include "talechain/events/termination.h"
 #include "talechain/tale/tale_struct.h"
 
-#define PACK_VERSION 3
+#define PACK_VERSION 4
 /* Most time between a request's first instant and any other. */
 #define SPAN_MAX_NS (INT64_C(7200) * NS_PER_S)
 /* Latest instant, so that differences of two cannot overflow. */
@@ -202,6 +203,7 @@ code_request(struct codec *c, struct tale_request *r)
 {
 	struct instant base =
 	    instant_is_set(r->first_byte) ? r->first_byte : r->received;
+	unsigned termination = r->termination;
 
 	code_u64(c, &r->id);
 	code_text(c, r->external_id, sizeof(r->external_id));
@@ -221,7 +223,10 @@ code_request(struct codec *c, struct tale_request *r)
 	code_u64(c, &r->cookie);
 	for (int i = 0; i < TALE_ATTEMPTS; i++)
 		code_attempt(c, &r->attempt[i], base);
-	code_text(c, r->flags, sizeof(r->flags));
+	code_unsigned(c, &termination, TERMINATION_COUNT - 1);
+	r->termination = (uint8_t)termination;
+	code_text(c, r->reason, sizeof(r->reason));
+	code_text(c, r->refusal, sizeof(r->refusal));
 }
 
 static void

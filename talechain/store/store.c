@@ -8,6 +8,7 @@
 #include <sys/file.h>
 
 #include "base/file.h"
+#include "talechain/events/termination.h"
 #include "talechain/store/db.h"
 #include "talechain/store/pack.h"
 #include "talechain/tale/tale_struct.h"
@@ -22,8 +23,8 @@ static const char schema[] =
     "CREATE TABLE tales (number INTEGER PRIMARY KEY, request INTEGER, id TEXT,"
     " finished_ns INTEGER, boot TEXT, reason TEXT, cause TEXT, verdict TEXT,"
     " method TEXT, target TEXT, status INTEGER, attempts INTEGER, winner TEXT,"
-    " \"trigger\" TEXT, flags TEXT, total_ns INTEGER, upstream_ns INTEGER,"
-    " share_ns INTEGER, timeline_ns INTEGER, tale BLOB);"
+    " \"trigger\" TEXT, termination TEXT, flags TEXT, total_ns INTEGER,"
+    " upstream_ns INTEGER, share_ns INTEGER, timeline_ns INTEGER, tale BLOB);"
     "CREATE INDEX tales_id ON tales (id);"
     "CREATE INDEX tales_request ON tales (request);"
     "PRAGMA user_version=1;"
@@ -32,9 +33,9 @@ static const char schema[] =
 #define SELECT                                                          \
 	"SELECT number, request, id, finished_ns, boot, reason, cause," \
 	" verdict, method, target, status, attempts, winner,"           \
-	" \"trigger\", flags, total_ns, upstream_ns, share_ns,"         \
-	" timeline_ns, tale FROM tales "
-#define TALE_COLUMN 19
+	" \"trigger\", termination, flags, total_ns, upstream_ns,"      \
+	" share_ns, timeline_ns, tale FROM tales "
+#define TALE_COLUMN 20
 
 struct tale_store {
 	int directory; /* owned; -1: memory */
@@ -67,7 +68,8 @@ tale_summarise(struct tale_summary *s, const struct tale_request *r)
 	memcpy(s->external_id, r->external_id, sizeof(s->external_id));
 	memcpy(s->method, r->method, sizeof(s->method));
 	memcpy(s->target, r->target, sizeof(s->target));
-	memcpy(s->flags, r->flags, sizeof(s->flags));
+	termination_text(r->termination, s->termination);
+	tale_flags(r, s->flags);
 	s->status = r->status;
 	s->total_ns = instant_since(r->finished, r->first_byte);
 	s->upstream_ns = -1;
@@ -192,14 +194,15 @@ row_insert(struct tale_store *s, const struct tale_summary *t,
 		err = db_run(d,
 		    db_query(d,
 			"INSERT INTO tales VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,"
-			"?,?,?,?,?,?,?,?)",
-			"isissssssiisssiiiib", (int64_t)t->request,
+			"?,?,?,?,?,?,?,?,?)",
+			"isissssssiissssiiiib", (int64_t)t->request,
 			t->external_id, t->finished_wall_ns, s->boot_id,
 			tale_reason_name(t->reason), tale_cause_code(t->cause),
 			t->verdict, t->method, t->target, (int64_t)t->status,
-			(int64_t)t->attempts, t->winner, t->trigger, t->flags,
-			t->total_ns, t->upstream_ns, t->share_ns,
-			t->timeline_ns, packed->at, packed->length));
+			(int64_t)t->attempts, t->winner, t->trigger,
+			t->termination, t->flags, t->total_ns, t->upstream_ns,
+			t->share_ns, t->timeline_ns, packed->at,
+			packed->length));
 	*rows += err == 0;
 	return err;
 }
@@ -261,11 +264,12 @@ summary_read(
 	t->attempts = (unsigned)db_int(q, 11, 0, TALE_ATTEMPTS, &good);
 	db_text(q, 12, t->winner, sizeof(t->winner), &good);
 	db_text(q, 13, t->trigger, sizeof(t->trigger), &good);
-	db_text(q, 14, t->flags, sizeof(t->flags), &good);
-	t->total_ns = db_int(q, 15, -TIME_MAX, TIME_MAX, &good);
-	t->upstream_ns = db_int(q, 16, -TIME_MAX, TIME_MAX, &good);
-	t->share_ns = db_int(q, 17, -TIME_MAX, TIME_MAX, &good);
-	t->timeline_ns = db_int(q, 18, -TIME_MAX, TIME_MAX, &good);
+	db_text(q, 14, t->termination, sizeof(t->termination), &good);
+	db_text(q, 15, t->flags, sizeof(t->flags), &good);
+	t->total_ns = db_int(q, 16, -TIME_MAX, TIME_MAX, &good);
+	t->upstream_ns = db_int(q, 17, -TIME_MAX, TIME_MAX, &good);
+	t->share_ns = db_int(q, 18, -TIME_MAX, TIME_MAX, &good);
+	t->timeline_ns = db_int(q, 19, -TIME_MAX, TIME_MAX, &good);
 	t->reason = reason_find(reason);
 	/* Another version may have had other causes. */
 	found = tale_cause_find(cause);
@@ -364,7 +368,7 @@ tale_store_move(struct tale_store *from, struct tale_store *to)
 			from->unmoved++;
 			continue;
 		}
-		if (err < 0)
+		if (err != 0)
 			return err;
 		err = tale_store_add(to, t, &summary);
 		tale_free(&t);

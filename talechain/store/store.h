@@ -21,6 +21,7 @@ struct tale_store; /* opaque */
 #define TALE_REASONS(X)                                             \
 	X(TARGET, "target")   /* slower than slow.target */         \
 	X(SLOWEST, "slowest") /* among the slowest of its window */ \
+	X(FAILED, "failed")   /* likewise of those that failed */   \
 	X(PINNED, "pinned")                                         \
 	X(ASKED, "asked") /* its client had it analyzed */
 
@@ -44,7 +45,8 @@ struct tale_summary {
 	unsigned attempts;
 	char winner[32]; /* the server that responded, "" none */
 	char trigger[16];
-	char flags[64];
+	char termination[3]; /* "SH"; "--": normal */
+	char flags[56];
 	int64_t total_ns;    /* first byte to last byte, as the proxy saw it;
 			      * compared with slow.target */
 	int64_t upstream_ns; /* of the winner, -1: not known */

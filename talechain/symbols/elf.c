@@ -66,7 +66,7 @@ name_from(Elf *elf, const GElf_Shdr *header, const GElf_Sym *symbol,
 	if (name == NULL || name[0] == '\0')
 		return;
 	of->nearest = symbol->st_value;
-	snprintf(of->name, sizeof(of->name), "%s", name);
+	symbol_demangle(of->name, name);
 }
 
 static void

@@ -1,23 +1,26 @@
 /* process.c: names of a process's addresses, from the files that are mapped
- * there, or for code of no file from the map that its runtime wrote. */
+ * there. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "talechain/symbols/sources.h"
 
-#define LINE 4352		       /* a line of maps, with its path */
-#define FILE_BYTES (INT64_C(1) << 30)  /* larger files have no names */
-#define MAP_BYTES (INT64_C(128) << 20) /* larger maps of code are not read */
+#define LINE 4352		      /* a line of maps, with its path */
+#define FILE_BYTES (INT64_C(1) << 30) /* larger files have no names */
 #define SYMBOLS_ONCE 256
+#define PYTHON_PERF 12 /* CPython 3.12 has -X perf */
 
 /* A line of /proc/PID/maps. */
 struct mapping {
 	uint64_t begin, end, offset;
+	char rights[5]; /* "r-xp" */
 	char path[LINE];
 };
 
@@ -26,8 +29,8 @@ mapping_read(const char *line, struct mapping *m)
 {
 	int at = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n",
-		&m->begin, &m->end, &m->offset, &at) < 3 ||
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n",
+		&m->begin, &m->end, m->rights, &m->offset, &at) < 4 ||
 	    at == 0)
 		return false;
 	snprintf(m->path, sizeof(m->path), "%.*s",
@@ -35,20 +38,26 @@ mapping_read(const char *line, struct mapping *m)
 	return true;
 }
 
-/* Open a plain file by the path that a process sees; -1: it is none, too large
- * or another user's. */
-static int
-file_open(uint32_t pid, const char *path, int64_t bytes, int64_t owner)
+int
+process_file(uint32_t pid, const char *path, int64_t bytes, bool linked)
 {
-	char name[LINE + 32];
+	struct open_how how = {
+	    .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+	    .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	char name[32];
 	struct stat st;
-	int fd;
+	int root, fd;
 
-	snprintf(name, sizeof(name), "/proc/%u/root%s", pid, path);
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 &&
-	    (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > bytes ||
-		(owner >= 0 && st.st_uid != (uid_t)owner))) {
+	snprintf(name, sizeof(name), "/proc/%u/root", pid);
+	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -1;
+	if (!linked)
+		how.flags |= O_NOFOLLOW;
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	close(root);
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+			   st.st_size > bytes)) {
 		close(fd);
 		fd = -1;
 	}
@@ -74,7 +83,7 @@ name_file(const struct mapping *m, struct symbol *of, size_t n)
 		of[i].at += m->offset - m->begin;
 		in[found++] = &of[i];
 	}
-	fd = found > 0 ? file_open(of->pid, m->path, FILE_BYTES, -1) : -1;
+	fd = found > 0 ? process_file(of->pid, m->path, FILE_BYTES, true) : -1;
 	if (fd >= 0) {
 		symbols_of_file(fd, in, found);
 		close(fd);
@@ -87,89 +96,69 @@ name_file(const struct mapping *m, struct symbol *of, size_t n)
 	}
 }
 
-/* Read a process's number in its own namespace, and its user; false: the
- * process is gone. */
+/* True if a file's name, which may be followed by " (deleted)", is this. */
 static bool
-process_read(uint32_t pid, unsigned *inside, int64_t *user)
+is_named(const char *base, const char *name)
 {
-	char line[256], path[32];
-	bool found = false;
-	unsigned uid;
-	FILE *f;
+	size_t n = strlen(name);
 
-	snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	f = fopen(path, "re");
-	if (f == NULL)
-		return false;
-	while (fgets(line, sizeof(line), f) != NULL) {
-		if (sscanf(line, "Uid: %*u %u", &uid) == 1)
-			*user = uid;
-		if (strncmp(line, "NSpid:", 6) == 0 &&
-		    sscanf(strrchr(line, '\t'), "%u", inside) == 1)
-			found = true;
-	}
-	fclose(f);
-	return found;
+	return strncmp(base, name, n) == 0 &&
+	       (base[n] == '\0' || base[n] == ' ');
 }
 
-/* Name the symbols in code that a runtime made, from lines "begin length name",
- * in hexadecimal. */
+/* The runtime that a mapped file belongs to. */
+static enum symbols_runtime
+runtime_of(const char *path)
+{
+	const char *base = strrchr(path, '/') + 1; /* it begins with one */
+	unsigned minor;
+
+	if (is_named(base, "libjvm.so"))
+		return RUNTIME_HOTSPOT;
+	if (is_named(base, "node") || strncmp(base, "libnode.so", 10) == 0)
+		return RUNTIME_V8;
+	if ((sscanf(base, "libpython3.%u", &minor) == 1 ||
+		sscanf(base, "python3.%u", &minor) == 1) &&
+	    minor >= PYTHON_PERF)
+		return RUNTIME_CPYTHON;
+	return RUNTIME_UNKNOWN;
+}
+
+/* Mark the symbols in memory that may be executed and belongs to no file. */
 static void
-name_generated(struct symbol *of, size_t n)
+mark_generated(const struct mapping *m, struct symbol *of, size_t n)
 {
-	char path[64], line[512], name[SYMBOL_NAME];
-	uint64_t begin, length;
-	unsigned inside = 0;
-	int64_t user = -1;
-	FILE *f;
-	int fd;
-
-	if (!process_read(of->pid, &inside, &user))
+	if (m->rights[2] != 'x' ||
+	    (m->path[0] != '\0' && strncmp(m->path, "[anon:", 6) != 0))
 		return;
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", inside);
-	fd = file_open(of->pid, path, MAP_BYTES, user);
-	f = fd >= 0 ? fdopen(fd, "re") : NULL;
-	if (f == NULL) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while (fgets(line, sizeof(line), f) != NULL) {
-		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %72[^\n]", &begin,
-			&length, name) != 3)
-			continue;
-		/* A later line is newer code at the same place. */
-		for (size_t i = 0; i < n; i++)
-			if (of[i].generated && of[i].at >= begin &&
-			    of[i].at - begin < length)
-				snprintf(
-				    of[i].name, sizeof(of[i].name), "%s", name);
-	}
-	fclose(f);
+	for (size_t i = 0; i < n; i++)
+		of[i].generated |= of[i].at >= m->begin && of[i].at < m->end;
 }
 
-void
+enum symbols_runtime
 symbols_of_process(struct symbol *of, size_t n)
 {
+	enum symbols_runtime runtime = RUNTIME_UNKNOWN;
 	char path[32], line[LINE];
 	struct mapping m;
-	bool any = false;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", of->pid);
 	f = fopen(path, "re");
 	if (f == NULL)
-		return;
-	while (fgets(line, sizeof(line), f) != NULL)
-		if (mapping_read(line, &m) && m.path[0] == '/')
-			name_file(&m, of, n);
-	fclose(f);
-	for (size_t i = 0; i < n; i++) {
-		of[i].generated = of[i].name[0] == '\0';
-		any |= of[i].generated;
+		return runtime;
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (!mapping_read(line, &m))
+			continue;
+		mark_generated(&m, of, n);
+		if (m.path[0] != '/')
+			continue;
+		name_file(&m, of, n);
+		if (runtime == RUNTIME_UNKNOWN)
+			runtime = runtime_of(m.path);
 	}
-	if (any)
-		name_generated(of, n);
+	fclose(f);
+	return runtime;
 }
 
 void

@@ -282,6 +282,9 @@ chain_proxy(struct tale_chain *c, int i)
 			continue;
 		if (v->type == TALECHAIN_PROXY_ATTEMPT && a->chosen == NEVER)
 			a->chosen = moment_at(c->tale, e->at);
+		else if (v->type == TALECHAIN_PROXY_ATTEMPT &&
+			 a->ended == NEVER)
+			a->again = moment_at(c->tale, e->at);
 		if (v->type == TALECHAIN_PROXY_ATTEMPT_END) {
 			a->ended = moment_at(c->tale, e->at);
 			a->by_close = v->arg[3] == TALECHAIN_OUTCOME_CLOSED ||
@@ -340,6 +343,7 @@ attempt_find(struct tale_chain *c, int i)
 	*a = (struct chain_attempt){
 	    .made = r->server >= 0 && instant_is_set(r->written),
 	    .chosen = NEVER,
+	    .again = NEVER,
 	    .written = moment_at(c->tale, r->written),
 	    .net_in = NEVER,
 	    .taken = NEVER,
@@ -434,12 +438,15 @@ tale_read(const struct tale *t)
 
 /* True if a request may end when the last byte for its client leaves: only
  * Tailor's own work follows.  Not if the server's close ends the response, and
- * Tailor still waits for that close. */
+ * Tailor still waits for that close; nor if the observer was late, as then the
+ * last byte seen need not be the last. */
 static bool
 ends_with_last_byte(const struct tale_chain *c)
 {
 	const struct chain_attempt *a;
 
+	if (!tale_whole(c->tale))
+		return false;
 	if (c->winner < 0)
 		return true;
 	a = &c->attempt[c->winner];

@@ -11,6 +11,7 @@ struct chain_attempt {
 	bool made;
 	bool send_seen;	     /* written is the kernel's stamp of the send */
 	int64_t chosen;	     /* Tailor chose the server */
+	int64_t again;	     /* its kept connection was closed: a new one */
 	int64_t written;     /* Tailor gave the request to the kernel */
 	int64_t net_in;	     /* the request reached the server's socket */
 	int64_t taken;	     /* a thread of the server began to read it */

@@ -44,12 +44,12 @@ tale_mark_of(const struct talechain_event *e, struct tale_mark *m)
 		m->begins = e->type == TALECHAIN_SERVER_EXIT;
 		m->source = SOURCE_PROCESS;
 		break;
-	case TALECHAIN_HAZARD_BEGIN:
-	case TALECHAIN_HAZARD_END:
+	case TALECHAIN_PAUSE_BEGIN:
+	case TALECHAIN_PAUSE_END:
 		if (e->arg[1] >= HAZARD_KIND_COUNT)
 			return false;
 		m->kind = (enum hazard_kind)e->arg[1];
-		m->begins = e->type == TALECHAIN_HAZARD_BEGIN;
+		m->begins = e->type == TALECHAIN_PAUSE_BEGIN;
 		m->source = SOURCE_HAZARD;
 		cause = e->arg[2];
 		break;

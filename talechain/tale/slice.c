@@ -66,8 +66,8 @@ slice_late(const struct slicer *s, const struct timeline_slot *slot)
 static bool
 is_collection(const struct talechain_event *e)
 {
-	return (e->type == TALECHAIN_HAZARD_BEGIN ||
-		   e->type == TALECHAIN_HAZARD_END) &&
+	return (e->type == TALECHAIN_PAUSE_BEGIN ||
+		   e->type == TALECHAIN_PAUSE_END) &&
 	       e->arg[1] == HAZARD_GC;
 }
 
@@ -116,8 +116,8 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 	case TALECHAIN_JVM_RATES:
 	case TALECHAIN_SERVER_START:
 	case TALECHAIN_SERVER_EXIT:
-	case TALECHAIN_HAZARD_BEGIN:
-	case TALECHAIN_HAZARD_END:
+	case TALECHAIN_PAUSE_BEGIN:
+	case TALECHAIN_PAUSE_END:
 		attempt = tale_attempt_of(t, tale_event_server(slot));
 		return attempt >= 0 || is_collection(&slot->event)
 			   ? slice_server(s, slot)
@@ -222,7 +222,8 @@ request_copy(struct tale_request *out, const struct tale_request *in)
 	out->external_id[sizeof(out->external_id) - 1] = '\0';
 	out->method[sizeof(out->method) - 1] = '\0';
 	out->target[sizeof(out->target) - 1] = '\0';
-	out->flags[sizeof(out->flags) - 1] = '\0';
+	out->reason[sizeof(out->reason) - 1] = '\0';
+	out->refusal[sizeof(out->refusal) - 1] = '\0';
 	for (int i = 0; i < TALE_ATTEMPTS; i++) {
 		struct tale_attempt *a = &out->attempt[i];
 

@@ -422,6 +422,17 @@ take_fault(struct slicer *s, const struct timeline_slot *slot)
 	return err;
 }
 
+/* True for the process of a server that has the request. */
+static bool
+is_server(const struct tale *t, uint32_t pid)
+{
+	for (int i = 0; pid != 0 && i < TALE_ATTEMPTS; i++)
+		if (t->request.attempt[i].server >= 0 &&
+		    tale_attempt_pid(t, i) == pid)
+			return true;
+	return false;
+}
+
 /* Take the sums of a server's thread for our request: the first half. */
 static int
 take_sum(struct slicer *s, const struct timeline_slot *slot)
@@ -513,11 +524,14 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 	case TALECHAIN_SYSCALL:
 	case TALECHAIN_RECLAIM:
 	case TALECHAIN_EXEC:
-	case TALECHAIN_EXIT:
 	case TALECHAIN_STEAL:
 	case TALECHAIN_INTERRUPT:
 	case TALECHAIN_QUOTA:
 		return slice_is_thread(t, e->tid) ? slice_add(s, slot) : 0;
+	case TALECHAIN_EXIT:
+		return slice_is_thread(t, e->tid) || is_server(t, e->pid)
+			   ? slice_add(s, slot)
+			   : 0;
 	}
 	return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "talechain/events/events.h"
+#include "talechain/events/termination.h"
 
 /* A longer latency is not believed. */
 #define LATENCY_MAX_NS (3600 * NS_PER_S)
@@ -44,8 +45,8 @@ tale_event_server(const struct timeline_slot *slot)
 	switch (e->type) {
 	case TALECHAIN_SERVER_START:
 	case TALECHAIN_SERVER_EXIT:
-	case TALECHAIN_HAZARD_BEGIN:
-	case TALECHAIN_HAZARD_END:
+	case TALECHAIN_PAUSE_BEGIN:
+	case TALECHAIN_PAUSE_END:
 		return e->arg[0] <= INT32_MAX ? (int)e->arg[0] : -1;
 	}
 	return -1;
@@ -123,6 +124,24 @@ tale_bounds_set(struct tale *t)
 	if (!instant_before(c->received, t->end) &&
 	    instant_since(c->received, t->end) < LATENCY_MAX_NS)
 		t->end = c->received;
+}
+
+char *
+tale_flags(const struct tale_request *r, char out[TALE_FLAGS])
+{
+	snprintf(out, TALE_FLAGS, "%s%s%s", r->reason,
+	    r->reason[0] != '\0' && r->refusal[0] != '\0' ? "," : "",
+	    r->refusal);
+	return out;
+}
+
+char *
+tale_ending(const struct tale_request *r, char out[TALE_ENDING])
+{
+	out[0] = r->termination != 0 ? ' ' : '\0';
+	if (r->termination != 0)
+		termination_text(r->termination, out + 1);
+	return out;
 }
 
 char *

@@ -37,8 +37,18 @@ struct tale_request {
 	uint64_t stream_begin, stream_end; /* positions */
 	uint64_t cookie; /* SO_COOKIE of the client's socket, 0: not known */
 	struct tale_attempt attempt[TALE_ATTEMPTS];
-	char flags[64]; /* why not hedged, truncated, ... */
+	uint8_t termination; /* how it ended (termination.h) */
+	char reason[32];     /* why it failed, "reset"; "": it did not */
+	char refusal[20];    /* why not sent twice, "method"; "": none */
 };
+
+/* tale_flags writes why a request failed and was not sent twice,
+ * "reset,method"; tale_ending " SH" if it did not end normally, else "".  Both
+ * return out. */
+#define TALE_FLAGS 56
+#define TALE_ENDING 4
+char *tale_flags(const struct tale_request *r, char out[TALE_FLAGS]);
+char *tale_ending(const struct tale_request *r, char out[TALE_ENDING]);
 
 /* The client's own stamps, from an analyze request; 0 = not given. */
 struct tale_client {

@@ -52,11 +52,10 @@ evidence_pause(
 	unsigned n = count_pauses(ex, c->cause);
 	const struct tale_pause *p = c->pause;
 	struct phrase l = evidence(v);
-	char ms[32], name[NAME_SIZE];
+	char ms[32], name[NAME_SIZE], words[PAUSE_WORDS];
 
-	tale_server_name(ex->t, p->server, name, sizeof(name));
-	phrase_add(&l, "the %s of %s lasted %s%s, from %+.3f to %+.3f ms",
-	    hazard_kind_name(p->kind), name,
+	phrase_add(&l, "%s was %s for %s%s, from %+.3f to %+.3f ms",
+	    server_name(ex, p->server, name), pause_words(p, false, words),
 	    p->begin_seen && p->end_seen ? "" : "at least ",
 	    text_ms(ms, instant_since(p->end, p->begin)),
 	    text_ms_of(instant_since(p->begin, ex->t->t0)),
@@ -184,7 +183,8 @@ evidence_application(const struct explainer *ex, struct story_verdict *v)
 		return;
 	l = evidence(v);
 	phrase_add(&l,
-	    "%s reports: it waited there for %s and was worked on for %s",
+	    "%s reports that the request waited there for %s and was worked on "
+	    "for %s",
 	    attempt_name(ex, ex->chain.winner, name),
 	    text_ms(queued, a->app_start - a->app_receive),
 	    text_ms(worked, a->app_finish - a->app_start));
@@ -196,8 +196,8 @@ is_others(const struct explainer *ex, const struct tale_entry *e)
 {
 	const struct talechain_event *v = &e->slot.event;
 
-	return (v->type == TALECHAIN_HAZARD_BEGIN ||
-		   v->type == TALECHAIN_HAZARD_END) &&
+	return (v->type == TALECHAIN_PAUSE_BEGIN ||
+		   v->type == TALECHAIN_PAUSE_END) &&
 	       v->arg[1] == HAZARD_GC && !e->doubtful &&
 	       tale_attempt_of(ex->t, tale_event_server(&e->slot)) < 0;
 }
@@ -214,7 +214,7 @@ find_unmet(const struct explainer *ex)
 		e = &ex->t->entry[i];
 		if (!is_others(ex, e))
 			continue;
-		open = e->slot.event.type == TALECHAIN_HAZARD_BEGIN ? e : NULL;
+		open = e->slot.event.type == TALECHAIN_PAUSE_BEGIN ? e : NULL;
 		begin =
 		    tale_earlier(e->at, tale_event_latency_ns(&e->slot.event));
 		if (open == NULL && instant_before(begin, ex->t->end) &&
@@ -240,7 +240,7 @@ evidence_unmet(const struct explainer *ex, struct story_verdict *v)
 	l = evidence(v);
 	phrase_add(
 	    &l, "%sthe other server collected", l.at[0] != '\0' ? "; " : "");
-	if (e->type == TALECHAIN_HAZARD_END)
+	if (e->type == TALECHAIN_PAUSE_END)
 		phrase_add(
 		    &l, " for %s", text_ms(ms, tale_event_latency_ns(e)));
 	phrase_add(&l, " meanwhile%s: a pause that this request did not meet",
@@ -271,18 +271,20 @@ evidence_write(struct explainer *ex, enum tale_cause cause)
 	if (c != NULL)
 		evidence_stack(ex, c, segment, v);
 	evidence_application(ex, v);
-	if (ex->chain.winner >= 0 && ex->t->request.attempt[1].server < 0) {
+	if (ex->chain.winner >= 0 && ex->t->request.attempt[1].server < 0 &&
+	    ex->t->request.termination == 0) {
 		l = evidence(v);
 		say_response(ex, &l, ex->chain.winner);
 		if (ex->t->pauses == 0)
-			phrase_add(&l, "; no pause of it was seen meanwhile");
+			phrase_add(
+			    &l, "; no pause of that server was seen meanwhile");
 	}
 	evidence_unmet(ex, v);
 	if (ex->s->contradictions > 0) {
 		l = evidence(v);
 		phrase_add(&l,
-		    "%s%u piece%s of it contradict%s other events, and count%s "
-		    "as not observed",
+		    "%s%u piece%s of the time contradict%s other events, and "
+		    "count%s as not observed",
 		    l.at[0] != '\0' ? "; " : "", ex->s->contradictions,
 		    ex->s->contradictions == 1 ? "" : "s",
 		    ex->s->contradictions == 1 ? "s" : "",

@@ -131,7 +131,7 @@ say_root(
 	piece.end_ns = r.end_ns;
 	doing_add(ex, &h, r.tid[r.count - 1], &piece);
 	if (h.ns[doing_most(&h)] == 0)
-		phrase_add(l, " (what that did is in no event)");
+		phrase_add(l, " (no event shows what that did)");
 	say_doing(&h, l);
 }
 

@@ -8,16 +8,23 @@
 
 #include "talechain/events/events.h"
 
+/* The name of an attempt's server alone: "a"; returns out. */
+static char *
+label(const struct explainer *ex, int attempt, char *out, size_t size)
+{
+	return tale_server_name(
+	    ex->t, ex->t->request.attempt[attempt].server, out, size);
+}
+
 void
 thread_owner(const struct explainer *ex, uint32_t tid, char *out, size_t size)
 {
 	uint32_t pid = tid != 0 ? thread_pid(ex, tid) : 0;
 	int attempt = tid != 0 ? thread_attempt(ex, tid) : -1;
-	char name[NAME_SIZE];
 
 	out[0] = '\0';
 	if (attempt >= 0)
-		snprintf(out, size, "%s", attempt_name(ex, attempt, name));
+		label(ex, attempt, out, size);
 	else if (pid != 0 && pid == thread_pid(ex, ex->chain.proxy_tid))
 		snprintf(out, size, "Tailor");
 	else if (pid != 0)
@@ -46,10 +53,63 @@ thread_owned(const struct explainer *ex, uint32_t tid, char *out, size_t size)
 }
 
 char *
+server_name(const struct explainer *ex, int server, char out[NAME_SIZE])
+{
+	char name[NAME_SIZE - sizeof("server ")];
+
+	tale_server_name(ex->t, server, name, sizeof(name));
+	snprintf(out, NAME_SIZE, "%s%s",
+	    strncmp(name, "server ", 7) == 0 ? "" : "server ", name);
+	return out;
+}
+
+char *
 attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE])
 {
-	return tale_server_name(
-	    ex->t, ex->t->request.attempt[attempt].server, out, NAME_SIZE);
+	return server_name(ex, ex->t->request.attempt[attempt].server, out);
+}
+
+/* Words for a kind of pause: the server was ..., the server ... */
+static const struct {
+	const char *was, *began;
+} pauses[HAZARD_KIND_COUNT] = {
+    [HAZARD_GC] = {"collecting garbage", "began to collect garbage"},
+    [HAZARD_SAFEPOINT] = {"at a safepoint", "began a safepoint"},
+    [HAZARD_EXIT] = {"not running", "exited"},
+    [HAZARD_UNRESPONSIVE] = {"unresponsive", "became unresponsive"},
+    [HAZARD_QUOTA] = {"out of CPU quota", "used up its CPU quota"},
+    [HAZARD_STOPPED] = {"stopped", "was stopped"},
+    [HAZARD_MARKING] = {"marking its heap", "began to mark its heap"},
+};
+
+char *
+pause_words(const struct tale_pause *p, bool begins, char out[PAUSE_WORDS])
+{
+	const char *words =
+	    begins ? pauses[p->kind].began : pauses[p->kind].was;
+	const char *cause = "";
+	char inner[40];
+
+	if (p->cause == TALECHAIN_CAUSE_V8)
+		cause = " (V8)";
+	else if (p->cause == TALECHAIN_CAUSE_CPYTHON)
+		cause = " (CPython)";
+	else if (p->cause == TALECHAIN_CAUSE_EXPLICIT)
+		cause = " (explicit, as by System.gc())";
+	else if (p->cause == TALECHAIN_CAUSE_ORDERED)
+		cause = " (ordered by Tailor)";
+	else if (p->cause != TALECHAIN_CAUSE_UNKNOWN &&
+		 p->cause != TALECHAIN_CAUSE_OTHER &&
+		 p->cause != TALECHAIN_CAUSE_NOT_GC) {
+		snprintf(inner, sizeof(inner), " (%s)",
+		    talechain_cause_name(p->cause));
+		for (char *c = inner; *c != '\0'; c++)
+			if (*c == '_')
+				*c = ' ';
+		cause = inner;
+	}
+	snprintf(out, PAUSE_WORDS, "%s%s", words, cause);
+	return out;
 }
 
 void
@@ -61,7 +121,7 @@ claim_who(
 
 	out[0] = '\0';
 	if (c->attempt >= 0)
-		phrase_add(&l, "%s", attempt_name(ex, c->attempt, name));
+		phrase_add(&l, "%s", label(ex, c->attempt, name, sizeof(name)));
 	else if (c->cause == TALE_CAUSE_CLIENT_SEND ||
 		 c->cause == TALE_CAUSE_CLIENT_LATE)
 		phrase_add(&l, "client");

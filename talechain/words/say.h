@@ -11,19 +11,27 @@ void words_write(struct explainer *ex);
 
 /* --- names.c --- */
 
-/* The name of an attempt's server; out is returned. */
+#define PAUSE_WORDS 80
+
+/* "server a"; returns out. */
+char *server_name(const struct explainer *ex, int server, char out[NAME_SIZE]);
+/* The same for an attempt's server. */
 char *
 attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE]);
 /* Server and threads of a segment: "a: qtp-12 behind stress-ng". */
 void claim_who(
     const struct explainer *ex, const struct claim *c, char *out, size_t size);
-/* "a's thread qtp-12", "Tailor"; returns out. */
+/* "collecting garbage (allocation)", after "was"; or if it begins, "began to
+ * collect garbage (allocation)".  Returns out. */
+char *
+pause_words(const struct tale_pause *p, bool begins, char out[PAUSE_WORDS]);
+/* "server a's thread qtp-12", "Tailor"; returns out. */
 char *claim_subject(
     const struct explainer *ex, const struct claim *c, char *out, size_t size);
 /* Owner of a thread: "a", "Tailor", "make[30]", or "" if no event shows it. */
 void
 thread_owner(const struct explainer *ex, uint32_t tid, char *out, size_t size);
-/* "a's compiler C2 CompilerThre[12]", "stress-ng[777]"; returns out. */
+/* "server a's compiler C2 CompilerThre[12]", "stress-ng[777]"; returns out. */
 char *
 thread_owned(const struct explainer *ex, uint32_t tid, char *out, size_t size);
 
@@ -38,7 +46,7 @@ struct phrase {
 /* Append, printf-like; what does not fit is cut. */
 #define phrase_add(p, ...) text_append((p)->at, (p)->size, __VA_ARGS__)
 
-/* "a responded in 12.0 ms", of an attempt. */
+/* "server a responded in 12.0 ms", of an attempt. */
 void say_response(const struct explainer *ex, const struct phrase *l, int i);
 /* " in futex" for a claim's wait, and " (3.0 ms of it)" if only that part of
  * the cause's time was in this call. */
@@ -68,6 +76,18 @@ void say_lock(
  * until timers woke it. */
 void say_timer(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
+
+/* --- ending.c: requests that did not end normally --- */
+
+/* Append what ended a request, and why no more was tried; false: it ended
+ * normally, and nothing is appended. */
+bool say_ending(const struct explainer *ex, const struct phrase *l);
+/* True if a request's time at its servers is worth a sentence, too. */
+bool ending_has_way(const struct tale *t);
+/* Write what can be done about such an end, static texts; returns how many. */
+#define ENDING_ADVICE 2
+unsigned
+ending_advice(const struct explainer *ex, const char *out[ENDING_ADVICE]);
 
 /* evidence.c: why the verdict of a cause is what it is. */
 void evidence_write(struct explainer *ex, enum tale_cause cause);

@@ -3,7 +3,6 @@
 #include "talechain/words/say.h"
 
 #include "base/array.h"
-#include "base/demangle.h"
 
 #define FRAMES_TEXT 6 /* in a sentence */
 #define TOPS 64	      /* functions that are counted */
@@ -81,7 +80,7 @@ say_samples(
     const struct explainer *ex, const struct claim *c, const struct phrase *l)
 {
 	struct sampled *top = calloc(TOPS, sizeof(*top));
-	char name[STORY_FRAME], shown[STORY_FRAME];
+	char name[STORY_FRAME];
 	unsigned samples = 0;
 	size_t tops = 0;
 
@@ -99,8 +98,7 @@ say_samples(
 	}
 	for (size_t i = 0; i < tops && i < TOPS_TEXT; i++)
 		phrase_add(l, "%s%u in %s", i > 0 ? ", " : "", top[i].count,
-		    text_safe(name, sizeof(name),
-			demangle(shown, sizeof(shown), top[i].name)));
+		    text_safe(name, sizeof(name), top[i].name));
 	free(top);
 	return samples > 0;
 }

@@ -15,24 +15,13 @@
 #define COVERAGE_MIN 0.5
 #define SECOND_PART 5 /* 1/5 of the whole is worth a sentence */
 
-/* " (allocation)" for a pause whose cause is known, else nothing. */
-static const char *
-pause_cause(const struct tale_pause *p, char out[32])
-{
-	out[0] = '\0';
-	if (p->cause != TALECHAIN_CAUSE_UNKNOWN &&
-	    strcmp(talechain_cause_name(p->cause), "unknown") != 0)
-		snprintf(out, 32, " (%s)", talechain_cause_name(p->cause));
-	return out;
-}
-
 /* Append the other request that kept the thread of a claim busy, if known. */
 static void
 say_other(const struct claim *c, const struct phrase *l)
 {
 	if (claim_request(c) != 0)
-		phrase_add(
-		    l, "; it was busy with request %016" PRIx64, c->value);
+		phrase_add(l, "; the thread was busy with request %016" PRIx64,
+		    c->value);
 }
 
 /* Append that a CPU quota was used up, and its size if that is known. */
@@ -224,23 +213,13 @@ say_vm(const struct explainer *ex, const struct claim *c, struct phrase *l)
 static void
 say_pause(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
-	char name[NAME_SIZE], cause[32];
+	char name[NAME_SIZE], words[PAUSE_WORDS];
 
-	if (c->pause == NULL) {
+	if (c->pause == NULL)
 		say_vm(ex, c, l);
-		return;
-	}
-	phrase_add(l, "%s was ", attempt_name(ex, c->attempt, name));
-	if (c->cause == TALE_CAUSE_GC && c->pause->cause == TALECHAIN_CAUSE_V8)
-		phrase_add(l, "in a V8 collection");
-	else if (c->cause == TALE_CAUSE_GC &&
-		 c->pause->cause == TALECHAIN_CAUSE_CPYTHON)
-		phrase_add(l, "in a CPython collection");
-	else if (c->cause == TALE_CAUSE_EXIT)
-		phrase_add(l, "not running");
 	else
-		phrase_add(l, "in a %s%s", hazard_kind_name(c->pause->kind),
-		    pause_cause(c->pause, cause));
+		phrase_add(l, "%s was %s", attempt_name(ex, c->attempt, name),
+		    pause_words(c->pause, false, words));
 }
 
 /* Append that a compiler thread was in the way, or that many classes were
@@ -272,16 +251,16 @@ say_busy(const struct explainer *ex, const struct claim *c, const char *server,
 	char name[NAME_SIZE];
 
 	if (c->tid == 0) {
-		phrase_add(l, "it waited in %s's queue", server);
+		phrase_add(l, "the request waited in %s's queue", server);
 		return;
 	}
 	thread_name(ex, c->tid, name, sizeof(name));
 	if (c->rank == RANK_OTHER)
-		phrase_add(
-		    l, "it waited for %s's %s, which was busy", server, name);
+		phrase_add(l, "the request waited for %s's %s, which was busy",
+		    server, name);
 	else
-		phrase_add(
-		    l, "it waited in %s's socket; %s was busy", server, name);
+		phrase_add(l, "the request waited in %s's socket; %s was busy",
+		    server, name);
 	if (c->value != 0)
 		phrase_add(l, " with request %016" PRIx64, c->value);
 	else
@@ -295,10 +274,12 @@ unused_why(const struct explainer *ex, int attempt)
 	const char *outcome = ex->t->request.attempt[attempt].outcome;
 
 	if (strcmp(outcome, "unanswered") == 0)
-		return "and closed the connection without a response";
+		return "which closed the connection without a response";
 	if (strcmp(outcome, "cut") == 0)
 		return "whose response was cut off";
-	return "whose response was not used";
+	if (!instant_is_set(ex->t->request.attempt[attempt].first_byte))
+		return "which had not responded";
+	return "whose response was discarded";
 }
 
 /* Explain what the server did with the request. */
@@ -309,8 +290,9 @@ say_server(const struct explainer *ex, const struct claim *c, struct phrase *l)
 
 	if (tale_causes[c->cause].nature == TALE_NATURE_WORK)
 		phrase_add(l,
-		    c->rank == RANK_APP ? "%s reports that it worked on it"
-					: "%s computed",
+		    c->rank == RANK_APP
+			? "%s reports that it worked on the request"
+			: "%s computed",
 		    claim_subject(ex, c, who, sizeof(who)));
 	else
 		attempt_name(ex, c->attempt, who);
@@ -335,7 +317,8 @@ say_server(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		say_classes(ex, c, l);
 		break;
 	case TALE_CAUSE_SWITCHED:
-		phrase_add(l, "%s had it, %s", who, unused_why(ex, c->attempt));
+		phrase_add(l, "the request was on %s, %s", who,
+		    c->note != NULL ? c->note : unused_why(ex, c->attempt));
 		break;
 	default:
 		phrase_add(l, "%s: %s",
@@ -351,10 +334,10 @@ say_queue(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	const struct tale_request *r = &ex->t->request;
 
 	(void)c;
-	phrase_add(l, "it waited in Tailor's queue");
-	if (strncmp(r->flags, "no_server", 9) == 0)
+	phrase_add(l, "the request waited in Tailor's queue");
+	if (strcmp(r->reason, "no_server") == 0)
 		phrase_add(l, ": no server was ready");
-	else if (strncmp(r->flags, "queue_timeout", 13) == 0)
+	else if (strcmp(r->reason, "queue_timeout") == 0)
 		phrase_add(l, ": no server had a free slot");
 	else
 		phrase_add(l, " for a server");
@@ -378,8 +361,8 @@ say_not_observed(
 	}
 	if (c->rank == RANK_UNREAD) {
 		phrase_add(l,
-		    "not observed: the observer was late, and had not read "
-		    "the events of that time");
+		    "not observed: Tailor's observer thread was late, and had "
+		    "not read the events of that time");
 		return;
 	}
 	phrase_add(l, "not observed: %s %s",
@@ -396,7 +379,7 @@ response_at(const struct tale_attempt *a)
 	return instant_is_set(a->complete) ? a->complete : a->first_byte;
 }
 
-/* "a responded in 12.0 ms". */
+/* "server a responded in 12.0 ms". */
 void
 say_response(const struct explainer *ex, const struct phrase *l, int i)
 {
@@ -410,9 +393,16 @@ say_response(const struct explainer *ex, const struct phrase *l, int i)
 		end = ex->t->end;
 	if (instant_before(end, a->written))
 		return;
-	phrase_add(l,
-	    set ? "%s responded in %s" : "%s has not responded for %s", name,
-	    text_ms(ms, instant_since(end, a->written)));
+	if (!set)
+		phrase_add(l, "%s has not responded for %s", name,
+		    text_ms(ms, instant_since(end, a->written)));
+	else
+		phrase_add(l,
+		    strcmp(a->outcome, "unanswered") != 0
+			? "%s responded in %s"
+			: "%s ended the connection after %s, without a "
+			  "response",
+		    name, text_ms(ms, instant_since(end, a->written)));
 }
 
 /* Explain what is not known, and why. */
@@ -430,7 +420,7 @@ say_unknown(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		    ex->t->stale ? ": events were overwritten"
 				 : " without kernel events");
 	} else if (c->note != NULL) {
-		phrase_add(l, "; it was %s", c->note);
+		phrase_add(l, "; the request was %s", c->note);
 	} else {
 		phrase_add(l, "; no events between %s and %s",
 		    text_ms(b, g->begin_ns), text_ms(e, g->end_ns));
@@ -461,7 +451,7 @@ say_sums(
 		return;
 	}
 	if (c->cause == TALE_CAUSE_BACKEND_QUEUE) {
-		phrase_add(l, "%s had not yet received it",
+		phrase_add(l, "%s had not yet received the request",
 		    attempt_name(ex, c->attempt, who));
 		return;
 	}
@@ -550,31 +540,28 @@ say_trigger(const struct explainer *ex, const struct tale_pause *p,
     const struct phrase *l)
 {
 	const struct tale_attempt *a = ex->t->request.attempt, *b = a + 1;
-	char from[NAME_SIZE], trigger[NAME_SIZE], ms[32], cause[32];
+	char from[NAME_SIZE], trigger[NAME_SIZE], ms[32], words[PAUSE_WORDS];
 
 	attempt_name(ex, 0, from);
 	text_safe(trigger, sizeof(trigger), b->trigger);
 	if (p != NULL) {
-		phrase_add(l, "%s after %s ",
-		    text_ms(ms, instant_since(b->written, p->begin)), from);
-		if (p->kind == HAZARD_EXIT)
-			phrase_add(l, "exited");
-		else
-			phrase_add(
-			    l, "began a %s%s", trigger, pause_cause(p, cause));
+		phrase_add(l, "%s after %s %s",
+		    text_ms(ms, instant_since(b->written, p->begin)), from,
+		    pause_words(p, true, words));
 		return;
 	}
-	phrase_add(l, "%s after it arrived, because ",
+	phrase_add(l, "%s after it arrived, as ",
 	    text_ms(ms, instant_since(b->written, ex->t->request.first_byte)));
 	if (strcmp(b->trigger, "failure") == 0)
 		phrase_add(l, "%s failed", from);
 	else if (strcmp(b->trigger, "timer") == 0)
 		phrase_add(l, "%s had not responded", from);
 	else
-		phrase_add(l, "of %s on %s", trigger, from);
+		phrase_add(l, "%s paused (%s)", from, trigger);
 }
 
-/* "Re-sent to b ...; b responded in 1.90 ms, 4.97 ms before a's gc ended." */
+/* "Re-sent to server b ...; server b responded in 1.90 ms, 4.97 ms before
+ * server a's pause ended." */
 static void
 say_resent(const struct explainer *ex, const struct phrase *l)
 {
@@ -605,12 +592,11 @@ say_resent(const struct explainer *ex, const struct phrase *l)
 	phrase_add(l, "; ");
 	say_response(ex, l, w);
 	if (w == 0)
-		phrase_add(l, ", first all the same");
+		phrase_add(l, " and was still the first");
 	else if (p != NULL && p->end_seen &&
 		 instant_before(response_at(b), p->end))
-		phrase_add(l, ", %s before %s's %s ended",
-		    text_ms(ms, instant_since(p->end, response_at(b))), from,
-		    hazard_kind_name(p->kind));
+		phrase_add(l, ", %s before %s's pause ended",
+		    text_ms(ms, instant_since(p->end, response_at(b))), from);
 	phrase_add(l, ".");
 }
 
@@ -628,13 +614,38 @@ cause_dark(const struct story *s, enum tale_cause cause)
 				     : TALE_CAUSE_NOT_OBSERVED;
 }
 
+/* Write advice: first about the end of a request that failed. */
 static void
-advice_write(struct story_verdict *v)
+advice_write(const struct explainer *ex, bool way, struct story_verdict *v)
 {
 	const char *const *advice = tale_causes[v->cause].advice;
+	const char *ending[ENDING_ADVICE];
+	unsigned n = ending_advice(ex, ending);
 
-	for (int i = 0; i < TALE_ADVICE && advice[i] != NULL; i++)
-		snprintf(v->advice[i], sizeof(v->advice[i]), "%s", advice[i]);
+	for (unsigned i = 0; i < n; i++)
+		snprintf(v->advice[i], sizeof(v->advice[i]), "%s", ending[i]);
+	for (int i = 0; way && i < TALE_ADVICE && advice[i] != NULL; i++)
+		snprintf(v->advice[n++], sizeof(v->advice[0]), "%s", advice[i]);
+}
+
+/* Write the sentences about the largest parts of the time.
+ *   failed  an end that is explained comes first: what is not known of the
+ *           time is left out */
+static void
+parts_write(struct explainer *ex, struct phrase *l, bool failed)
+{
+	struct story *s = ex->s;
+	bool done[TALE_CAUSE_COUNT] = {false};
+	enum tale_cause first = s->verdict.cause, second;
+
+	done[first] = true;
+	if (!failed || tale_causes[first].nature != TALE_NATURE_BLIND)
+		say_sentence(ex, l, first, s->cause_ns[first]);
+	second = story_cause_largest(s, done);
+	if (second != TALE_CAUSE_COUNT &&
+	    (!failed || tale_causes[second].nature != TALE_NATURE_BLIND) &&
+	    s->cause_ns[second] > s->total_ns / SECOND_PART)
+		say_sentence(ex, l, second, s->cause_ns[second]);
 }
 
 static void
@@ -643,29 +654,30 @@ verdict_write(struct explainer *ex)
 	const struct tale_request *r = &ex->t->request;
 	struct story *s = ex->s;
 	struct phrase l = {s->verdict.text, sizeof(s->verdict.text)};
-	bool done[TALE_CAUSE_COUNT] = {false};
-	enum tale_cause first = story_cause_largest(s, done), second;
+	const bool none[TALE_CAUSE_COUNT] = {false};
+	enum tale_cause first = story_cause_largest(s, none);
+	bool failed = say_ending(ex, &l);
+	bool way = ending_has_way(ex->t);
 
-	if (first == TALE_CAUSE_COUNT) {
+	if (first == TALE_CAUSE_COUNT && !failed)
 		phrase_add(&l, "It took no time.");
+	if (first == TALE_CAUSE_COUNT)
 		return;
-	}
 	if (s->known < COVERAGE_MIN)
 		first = cause_dark(s, first);
 	s->verdict.cause = first;
 	s->verdict.share_ns = s->cause_ns[first];
-	s->verdict.confidence = tile_confidence(ex, first);
-	done[first] = true;
-	second = story_cause_largest(s, done);
-	say_sentence(ex, &l, first, s->cause_ns[first]);
-	if (second != TALE_CAUSE_COUNT &&
-	    s->cause_ns[second] > s->total_ns / SECOND_PART)
-		say_sentence(ex, &l, second, s->cause_ns[second]);
-	if (r->attempt[0].server < 0 && r->attempt[1].server < 0)
+	s->verdict.confidence =
+	    failed ? STORY_OBSERVED : tile_confidence(ex, first);
+	way &= !failed || tale_causes[first].nature != TALE_NATURE_BLIND;
+	if (way || !failed)
+		parts_write(ex, &l, failed);
+	if (!failed && r->attempt[0].server < 0 && r->attempt[1].server < 0)
 		phrase_add(&l, " It was sent to no server.");
-	evidence_write(ex, first);
-	advice_write(&s->verdict);
-	if (r->attempt[1].server >= 0 && r->attempt[0].server >= 0) {
+	if (way || !failed)
+		evidence_write(ex, first);
+	advice_write(ex, way, &s->verdict);
+	if (!failed && r->attempt[1].server >= 0 && r->attempt[0].server >= 0) {
 		phrase_add(&l, " ");
 		say_resent(ex, &l);
 	}
@@ -698,9 +710,9 @@ const char *
 story_confidence_words(enum story_confidence confidence)
 {
 	static const char *const words[] = {
-	    [STORY_OBSERVED] = "observed: events show its beginning and end",
-	    [STORY_LIKELY] = "likely: something of it is inferred",
-	    [STORY_NOT_OBSERVED] = "not observed: no event shows what it was",
+	    [STORY_OBSERVED] = "high (its start and end were observed)",
+	    [STORY_LIKELY] = "medium (part of it is inferred)",
+	    [STORY_NOT_OBSERVED] = "none (no event covers it)",
 	};
 
 	return words[confidence];

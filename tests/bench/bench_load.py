@@ -11,9 +11,13 @@ compare  Closed loops of 1, 8 and 64 connections against an nginx that answers
 highest  The highest open-loop rate at which one sender thread keeps its lag's
          p99 below 200 us and sends what was planned, and beside it the most
          that the others get out of the same server.
+find     --runs searches for the highest rate that keeps a p99 of 20 ms, with
+         a server that serves one request after the other in a known time: how
+         often the interval holds the rate at which a queue of that kind has
+         it.  Only if --only find is given: a minute for each.
 
-They take four minutes and 70 seconds; a tool that hangs is ended.  How late it
-is at the usual rate tailor-load says itself, after each run.
+The others take four minutes and 70 seconds; a tool that hangs is ended.  How
+late it is at the usual rate tailor-load says itself, after each run.
 Prints figures, judges nothing.  Needs nginx-light; of wrk and apache2-utils
 what is not installed is left out.
 With --priority the server and every generator run with real-time priority
@@ -26,12 +30,14 @@ import csv
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -39,6 +45,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from rig import other_proxies  # noqa: E402
 from rig.ports import free_port  # noqa: E402
 from rig.process import Process  # noqa: E402
+from rig.stub import OK, Stub  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
 FINE_NS = 200_000
@@ -207,14 +214,76 @@ class Bench:
                       f"{most:.0f}/s")
 
 
+FIND_LIMIT_S = 0.02
+FIND_SERVICE_S = 0.004
+
+
+def one_at_a_time(_request):
+    """Takes a known time, whatever a sleep would take."""
+    end = time.monotonic() + FIND_SERVICE_S
+    while time.monotonic() < end:
+        pass
+    return OK
+
+
+def share_over(rate, service_s, requests=200000):
+    """Of requests to one worker at random instants: over the limit."""
+    draw, free, now, over = random.Random(1), 0.0, 0.0, 0
+    for _ in range(requests):
+        now += draw.expovariate(rate)
+        free = max(now, free) + service_s
+        over += free - now > FIND_LIMIT_S
+    return over / requests
+
+
+def true_rate(service_s):
+    """The rate at which 1 % are over the limit."""
+    low, high = 0.0, 1 / service_s
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (middle, high) \
+            if share_over(middle, service_s) <= 0.01 else (low, middle)
+    return low
+
+
+def find(runs):
+    """Print each search, and how many hold the true rate."""
+    server, held = Stub(one_at_a_time), 0
+    try:
+        done = json.loads(call([
+            BUILD / "tailor-load", "--arrivals", "closed:4", "-n", 1000, "-i",
+            1, "--json", "-", server.url], os.sched_getaffinity(0)))
+        rate = done["iterations"][0]["achieved_rate_per_s"]
+        truth = true_rate(1 / rate)
+        print(f"\nfind: one worker carries {rate:.0f}/s; p99 is 20 ms at "
+              f"{truth:.0f}/s")
+        for _ in range(runs):
+            # without a result where the machine is too busy
+            said = subprocess.run(
+                [BUILD / "tailor-load", "find", "-q", "--p99", "20ms", "-d",
+                 "60s", "--step", "5s", server.url], capture_output=True,
+                text=True, check=False, timeout=PATIENCE_S).stdout
+            found = re.search(r"\(([\d.]+) to ([\d.]+)\)", said)
+            held += bool(found) and \
+                float(found[1]) <= truth <= float(found[2])
+            print(f"  {said.splitlines()[0]}", flush=True)
+        print(f"in the interval: {held} of {runs}")
+    finally:
+        server.kill()
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--seconds", type=int, default=1,
                    help="of each tool in each round [1]")
     p.add_argument("--priority", action="store_true")
-    p.add_argument("--only", choices=("compare", "highest"))
+    p.add_argument("--only", choices=("compare", "highest", "find"))
+    p.add_argument("--runs", type=int, default=20, help="of find [20]")
     options = p.parse_args()
+    if options.only == "find":
+        find(options.runs)
+        return
     if not shutil.which("nginx"):
         print("bench_load: left out, there is no nginx (apt-get install "
               "nginx-light)")

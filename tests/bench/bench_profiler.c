@@ -244,7 +244,7 @@ collect(struct timeline_reader *r, struct delays *d)
 		if (slot.event.type == TALECHAIN_JVM_GC_BEGIN &&
 		    slot.channel != OUTPUT_CHANNEL && stamps < COLLECTIONS * 4)
 			stamp[stamps++] = slot.event.ts;
-		if (slot.event.type == TALECHAIN_HAZARD_BEGIN &&
+		if (slot.event.type == TALECHAIN_PAUSE_BEGIN &&
 		    slot.event.arg[1] == HAZARD_GC && seens < COLLECTIONS * 4)
 			seen[seens++] = slot.read_ns;
 	}

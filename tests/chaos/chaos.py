@@ -67,7 +67,7 @@ def options():
 
 
 CONFIG = {
-    "hedging": {"mode": "act", "allow": content.ALLOW, "body_max": "64k"},
+    "hedging": {"mode": "act", "repeatable": content.ALLOW, "body_max": "64k"},
     "warmup": {"requests": 20, "max": "1s"},
     "proxy": {"stop_timeout": "5s",
               "request_timeout": f"{DEADLINE_S}s",

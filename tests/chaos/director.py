@@ -135,7 +135,7 @@ class Director:
         return pid
 
     def hazard(self, server, state):
-        self.post(f"/hazard?server={server}&kind=gc&state={state}")
+        self.post(f"/pause?server={server}&kind=gc&state={state}")
 
     def wait_ready(self, *names):
         until = time.monotonic() + RECOVERY_S
@@ -285,7 +285,7 @@ class Director:
         trouble = self.begin(server, "out")
         if self.post(f"/drain?server={server}", 409).status == 200:
             time.sleep(length)
-            self.post(f"/ready?server={server}")
+            self.post(f"/undrain?server={server}")
             self.wait_ready(server)
         self.end(trouble, 0.1)
 

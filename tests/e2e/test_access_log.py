@@ -72,7 +72,8 @@ def test_json_line(logged):
         "host": "test", "referer": "http://h/", "user_agent": "one",
         "upstream": "active", "reused": False,
         "attempt": 1, "attempts": 1, "bytes_in": 5,
-        "bytes_out": len(answer.raw) + 100, "flags": ""}
+        "bytes_out": len(answer.raw) + 100, "termination": "--",
+        "flags": ""}
     assert set(times) == {"t_recv_us", "t_queue_us", "t_connect_us",
                           "t_upstream_us", "t_send_us", "t_total_us"}
     assert all(v >= 0 for v in times.values())
@@ -89,7 +90,7 @@ def test_text_line(logged):
     ms = r"\d+\.\d{3}"
     assert re.fullmatch(
         r"127\.0\.0\.1 \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d\.\d{3}\] "
-        rf"tailor active {ms}/{ms}/{ms}/{ms}/{ms} 200 \d+ - 1/1 1/1 "
+        rf"tailor active {ms}/{ms}/{ms}/{ms}/{ms} 200 \d+ -- - 1/1 1/1 "
         r"\{test\|\|\} "
         r'"GET /a\\"b\?x=1 HTTP/1\.1" ' + answer.get("x-request-id"),
         line), line
@@ -124,7 +125,8 @@ def test_what_was_not_served(logged):
         assert c.response().status == 400
     first = json.loads(wait_lines(path, 1)[0])
     assert (first["status"], first["path"]) == (400, "-")
-    assert first["flags"] and first["upstream"] == ""
+    assert (first["termination"], first["flags"]) == ("PR", "host_twice")
+    assert first["upstream"] == "" and first["id"]
     assert "version" not in first
     assert first["t_upstream_us"] == -1
     c = t.client()
@@ -134,7 +136,7 @@ def test_what_was_not_served(logged):
     second = json.loads(wait_lines(path, 2)[1])
     assert (second["status"], second["path"]) == (499, "/left")
     assert second["client"] == "127.0.0.1"
-    assert "client_gone" in second["flags"]
+    assert (second["termination"], second["flags"]) == ("CH", "client_gone")
 
 
 def test_hedged_request(upstream, tailor, scratch):
@@ -304,8 +306,7 @@ def test_file_that_cannot_be(build, upstream, tailor, scratch):
         return t.ask("/reload", "POST").status
 
     assert reload("/no/such/directory/log") == 422
-    # The log is written by a thread of its own: the reply may be sooner.
-    assert "access_log.path" in t.wait_log("access_log_unusable")
+    assert "access_log.path" in t.wait_log("reload_error")
     with t.client() as c:
         c.get("/1")
         wait_lines(path, 1)

@@ -58,9 +58,25 @@ def test_text(ctl, paused):
     assert max(map(len, found.out.splitlines())) <= 80
 
 
+def test_few_requests_get_few_words(ctl, tmp_path):
+    """Goal: how many there are and how many a percentile needs; no figures,
+    and no more episodes than requests."""
+    path = str(table(tmp_path, line(0, 0, 16, gc=5)))
+    assert ctl("blame", "--file", path).out == (
+        "GET /search: 1 request: p99 needs at least 100 of them, and a ranking "
+        "of causes\n3000. tailorctl why explains the slowest.\n")
+    found = json.loads(ctl("blame", "-j", "--file", path, wide=True).out)
+    assert {c["episodes"] for c in found["routes"][0]["causes"]} <= {0, 1}
+    path = str(table(tmp_path, *(line(n, n, 1) for n in range(99))))
+    assert " 99 requests: p99 needs at least 100" in ctl(
+        "blame", "--file", path).out
+    assert "about 99 requests, 99 accounts" in ctl(
+        "blame", "--percentile", "90", "--file", path).out
+
+
 def test_json(ctl, paused):
     """Goal: shares add up to the percentile, excesses to p99 - p50."""
-    found = json.loads(ctl("-j", "blame", "-P", "98.5", "--file", str(paused),
+    found = json.loads(ctl("-j", "blame", "--percentile", "98.5", "--file", str(paused),
                            wide=True).out)
     assert found["schema"] == "tailor.blame/1"
     route, = found["routes"]
@@ -149,7 +165,7 @@ def test_where(ctl, tmp_path):
                      re.M), found
     assert re.search(r"^   server b +100 % \(100 to 100\) +[12] % +5\d\.\dms$",
                      found, re.M), found
-    route = json.loads(ctl("-j", "blame", "-R", "GET /search", "--file",
+    route = json.loads(ctl("-j", "blame", "--route", "GET /search", "--file",
                            str(tmp_path / "accounts.csv"), wide=True).out)
     where, = route["routes"][0]["where"]
     assert (where["field"], where["value"]) == ("server", "b")
@@ -203,7 +219,7 @@ def test_what_is_not_observed(ctl, tmp_path):
                      re.M)
     assert ("Without kernel events in 100 % of the tail; not observed there: "
             "disk.") in found
-    assert "In no request: gc: they did not occur, or cannot be" in found
+    assert "Never seen: gc: they did not occur, or cannot be" in found
     assert "Without kernel events in 100 % of the tail" in ctl(
         "blame", "--html", "--file", str(path), wide=True).out
 
@@ -218,7 +234,7 @@ def test_what_is_not_observed(ctl, tmp_path):
     (("--without", "gc,nonsense"), None,
      r'"nonsense": no cause has that code; the codes:\n    .*\bgc\b'),
     (("--without", "unknown"), None, r"no cause has that code"),
-    (("-P", "40"), None, r"above 50 and below 100"),
+    (("--percentile", "40"), None, r"above 50 and below 100"),
     (("--impact", "--without", "gc"), None, r"not both"),
     (("--route", "GET /other"), None, 
      r'no account of GET /other; .*:\n    --route "GET /search"\n'),
@@ -396,7 +412,7 @@ def test_percentiles_are_of_all_requests(ctl, pair, scratch, by_client):
                map(json.loads, log.read_text().splitlines())
                if line["path"] == "/a"]
     assert len(took_us) == sent
-    found, = json.loads(ctl("-a", t.admin, "-j", "blame", "-R", "GET /a",
+    found, = json.loads(ctl("-a", t.admin, "-j", "blame", "--route", "GET /a",
                             wide=True).out)["routes"]
     exact = found["exact"]
     assert (exact["requests"], exact["unnamed"]) == (sent, 0)
@@ -413,7 +429,7 @@ def test_percentiles_are_of_all_requests(ctl, pair, scratch, by_client):
     assert exact["from_ns"] < exact["to_ns"]
     page = t.ask_json("/blame?route=GET%20/a")["routes"][0]["exact"]
     assert page["q_ns"] == exact["q_ns"] and page["requests"] == sent
-    out = ctl("-a", t.admin, "blame", "-R", "GET /a").out
+    out = ctl("-a", t.admin, "blame", "--route", "GET /a").out
     assert re.search(rf"^all {sent} requests, .*\n   p50 .* p99 .*"
                      r"   p99.9 .* slowest .* exact to 0.8 %$", out,
                      re.M), out
@@ -464,11 +480,11 @@ def test_places_of_routes(ctl, pair):
             assert c.get(f"/{k}").status == 200
         wait_until(lambda: len(accounts(t)) == 105, "104 accounts")
         assert t.metrics()["tailor_latencies_unnamed_total"] == 72
-        found, = json.loads(ctl("-a", t.admin, "-j", "blame", "-R", "other",
+        found, = json.loads(ctl("-a", t.admin, "-j", "blame", "--route", "other",
                                 wide=True).out)["routes"]
         assert found["exact"]["requests"] == found["exact"]["unnamed"] == 72
         assert "72 of them of classes without a place" in ctl(
-            "-a", t.admin, "blame", "-R", "other").out
+            "-a", t.admin, "blame", "--route", "other").out
         wait_until(lambda: len(by_class(t)) == 33, "all places are taken")
         first = set(by_class(t))
         wait_until(named, "a series of its own")

@@ -27,7 +27,7 @@ def inflight(t, count):
 
 
 def switch(t):
-    """Make the standby the active one."""
+    """Make the backup the active one."""
     answer = t.ask("/switch", "POST")
     assert answer.status == 200, answer.body
 
@@ -68,7 +68,7 @@ def test_unsafe_requests_show_what_a_server_keeps(upstream, tailor):
 def test_a_connection_that_rests_since_before_a_silence(upstream, tailor):
     # Goal: it shows what the server keeps in the second after the silence: the
     # idle connection that rests longest is never used again where one is
-    # enough, and a server that was the standby, or paused, was silent.
+    # enough, and a server that was the backup, or paused, was silent.
     a = upstream("a")
     t = tailor(a)
     with t.client() as c, t.client() as d:
@@ -154,7 +154,7 @@ def test_descriptors_run_out_with_idle_connections(pair):
 
 
 def test_copies_that_keep_no_connection_do_not_repeat(pair):
-    # Goal: a copy sent to the standby for a connection to keep, whose response
+    # Goal: a copy sent to the backup for a connection to keep, whose response
     # is too large to keep it, is not sent again and again.
     gate = threading.Event()
 
@@ -251,7 +251,7 @@ def test_nothing_to_ask_an_unresponsive_server_with(pair):
         c.reset()
     t.wait_log(" server_believed server=a")
     hangs.set()
-    t.wait_server("a", hazards=[])
+    t.wait_server("a", pauses=[])
     t.hazard("b", "begin")
     t.wait_server("a", active=True)
 

@@ -16,6 +16,7 @@ from rig.process import ROOT, output, ran, state_of
 DEMO = ROOT / "examples" / "demo"
 sys.path.insert(0, str(DEMO))
 
+import capacity  # noqa: E402
 import chart  # noqa: E402
 import demo  # noqa: E402
 import heating  # noqa: E402
@@ -33,7 +34,8 @@ from support.launched import http_server  # noqa: E402
 def one_way(key, *parts, **more):
     """A set-up as the report wants it; parts: latencies of iterations."""
     found = {"key": key, "requests": 3, "errors": 0, "trusted": True,
-             "parts": parts, "figures": report.figures(parts),
+             "saturated": "", "kept": [1.0] * len(parts),
+            "parts": parts, "figures": report.figures(parts),
              "slowest": [part[-1] for part in parts],
              "story": {"ms": 1.0, "cause": "x", "lines": [],
                        "moments": []}, **more}
@@ -45,7 +47,8 @@ def write_requests(directory, requests):
         for i, (ms, status) in enumerate(requests):
             line = {"i": 1 + i // 100, "n": 1 + i, "id": f"r{i}"}
             if status == 200:
-                line.update(st=status, lat=int(ms * 1e6), srv=int(ms * 5e5))
+                line.update(st=status, lat=int(ms * 1e6), srv=int(ms * 5e5),
+                            sched=i * 10**7, last=i * 10**7 + int(ms * 1e6))
             else:
                 line.update(err="status" if status else "reset")
             file.write(json.dumps(line) + "\n")
@@ -68,6 +71,53 @@ def test_result_of_known_requests(scratch):
     assert found["server_max_ms"] == 100
     assert result.worst["id"] == "r199"
     assert [part[-1] for part in result.parts] == [99, 200]
+    # 1 ms later each, of 10 ms from one to the next
+    assert result.kept == [pytest.approx(10 / 11)] * 2
+
+
+@pytest.mark.parametrize("carries, chosen, iterations", (
+    (5000, 400, 12), (1000, 400, 12), (999, 399, 12), (380, 152, 5),
+    (30, 12, 4), (0.5, 1, 4)))
+def test_rate_of_a_machine(carries, chosen, iterations):
+    """Goal: 40 % of what one server carries, at most the workload's rate, in
+    about the same time."""
+    assert capacity.rate(carries, 400) == chosen
+    assert capacity.iterations(chosen, 400, 12) == iterations
+
+
+@pytest.mark.parametrize("p50_ms, shares, why", (
+    ([1.4] * 12, [1.0] * 12, ""), ([4.9] * 12, [0.91] * 12, ""),
+    # a kill or a pause spoils some
+    ([1.4] * 9 + [279.0] * 3, [1.0] * 9 + [0.2] * 3, ""),
+    ([1.4] * 3 + [279.0], [1.0] * 3 + [0.2], ""), ([1.4, 279.0], [], ""),
+    ([1.4] * 8 + [279.0] * 4, [1.0] * 12, "p50 279.0 ms, unloaded 1.0 ms"),
+    ([1.4] * 2 + [279.0] * 2, [1.0] * 4, "p50 279.0 ms, unloaded 1.0 ms"),
+    ([1.4] * 12, [0.6] * 12, "60 % of the rate kept"),
+    ([279.0], [], "p50 279.0 ms, unloaded 1.0 ms")))
+def test_saturated(p50_ms, shares, why):
+    """Goal: a p50 far above an unloaded request, or responses that do not keep
+    up with the requests, are a load that was too much."""
+    assert capacity.saturated(p50_ms, shares, 1.0) == why
+
+
+def test_saturated_is_said():
+    """Goal: a run that was saturated is no success: the headline, the terminal
+    and the page say so, and there is no ratio; where only another set-up was,
+    the ratio stays."""
+    queue = [float(i) for i in range(100, 400)]
+    runs = [[one_way("direct", queue, queue), one_way("act", [1.0, 3.0])]]
+    setups = demo.together(runs, 1.0)
+    assert [s["saturated"] != "" for s in setups] == [True, False]
+    assert report.ratio_line(setups, None) \
+        == "direct saturated: this shows no pauses"
+    lines = report.saturated(setups)
+    assert lines == ["direct saturated: this shows no pauses (p50 249.0 ms, "
+                     "unloaded 1.0 ms)"] and len(lines[0]) <= 80
+    text = result_page.page("", setups, None, "what", [0])
+    assert 'id="lead">Direct saturated: this shows no pauses.<' in text
+    assert text.count("saturated: this shows no pauses") == 3
+    setups = demo.together([[one_way("steer", queue)]], 1.0)
+    assert report.headline(setups) == "" and report.saturated(setups)
 
 
 class Warmer:
@@ -131,7 +181,7 @@ def test_figures():
     assert report.ratio([slow] * 5, [quick] * 5) == (5, 5, 5)
     assert report.ratio([slow] + [quick] * 3, [quick] * 4) == (5, 1, 5)
     assert report.ratio([slow], None) is None
-    row = report.table([one_way("observe", [9999.4], errors=12345)])[-1]
+    row = report.table([one_way("watch", [9999.4], errors=12345)])[-1]
     assert len(row) <= 80 and len(row.split()) == 3 + 2 * 3
 
 
@@ -166,10 +216,11 @@ def timeline(code):
                           "written": MS},
                          {"name": "b", "trigger": "gc", "outcome": "won",
                           "written": 3 * MS, "complete": 44 * MS}],
-            "hazards": [pause],
+            "pauses": [pause],
             "verdict": {"code": code, "confidence": "observed",
-                        "text": "40.0 of 45.0 ms: b computed. Re-sent to b "
-                                "0.5 ms after a began a gc.",
+                        "text": "40.0 of 45.0 ms: server b computed. Re-sent to "
+                                "server b 0.5 ms after server a began to collect "
+                                "garbage.",
                         "evidence": ["seen"] * 9}}
 
 
@@ -178,18 +229,18 @@ def timeline(code):
     ("gc", {"b": 15 * S}, "a garbage collection"),
     ("exit", {"a": 20 * S}, "the kill -9"),
     # the server that was not killed, or long ago, or later
-    ("work", {"a": 15 * S}, "40.0 of 45.0 ms: b computed."),
-    ("work", {"b": 1}, "40.0 of 45.0 ms: b computed."),
-    ("exit", {"a": 21 * S}, "40.0 of 45.0 ms: b computed."),
+    ("work", {"a": 15 * S}, "40.0 of 45.0 ms: server b computed."),
+    ("work", {"b": 1}, "40.0 of 45.0 ms: server b computed."),
+    ("exit", {"a": 21 * S}, "40.0 of 45.0 ms: server b computed."),
     ("work", {"b": 15 * S},
      "likely a cold JVM: killed 5.0 s before and started again"),
     ("class_loading", {"b": 15 * S}, "class loading and JIT; likely a "
      "cold JVM: killed 5.0 s before and started again"),
     ("proxy_queue", {"b": 15 * S},
      "it waited for b, killed 5.0 s before and started again"),
-    ("proxy_queue", {"a": 15 * S}, "40.0 of 45.0 ms: b computed."),
+    ("proxy_queue", {"a": 15 * S}, "40.0 of 45.0 ms: server b computed."),
     # what was seen is not made a guess of
-    ("runq", {"b": 15 * S}, "40.0 of 45.0 ms: b computed."),
+    ("runq", {"b": 15 * S}, "40.0 of 45.0 ms: server b computed."),
 ))
 def test_cause_from_a_timeline(code, killed, cause):
     """Goal: kill, cold JVM and collection are named where they were, else
@@ -212,15 +263,15 @@ def test_page_has_its_parts():
     assert len(list(circles)) == 3 * len(demo.SETUPS)
     assert "href" not in text and "url(" not in text
     story = {"ms": 45.0, "cause": "<b>&", "lines": ["<i>"],
-             "moments": ["one"], "link": "active/worst.html"}
+             "moments": ["one"], "link": "act/worst.html"}
     setups = [one_way("direct", [1.0, 9.0]),
-              one_way("active", [1.0, 3.0], extra_pct=0.25, story=story)]
+              one_way("act", [1.0, 3.0], extra_pct=0.25, story=story)]
     text = result_page.page("", setups, (3.0, 2.5, 3.5), "what", [0])
     assert text.count('class="demo"') == 1 and 'id="figures"' in text
     assert text.count('class="story"') == 2
     assert "3.0 (2.5-3.5) times as long" in text
     assert "&lt;b&gt;&amp;" in text and "&lt;i&gt;" in text
-    assert text.count("<a href=") == 1 and "active/worst.html" in text
+    assert text.count("<a href=") == 1 and "act/worst.html" in text
 
 
 def test_ports_are_safe():
@@ -355,7 +406,7 @@ def look_at_kept(out, lines, keeper):
     port, target = address.removeprefix("http://127.0.0.1:").split("/", 1)
     status, text = web.get(int(port), f"/{target}")
     assert status == 200 and "<title>Tailor</title>" in text
-    config = json.loads((out / "active" / "tailor.json").read_text())
+    config = json.loads((out / "act" / "tailor.json").read_text())
     port = int(config["listen"][0].rpartition(":")[2])
     assert web.get(port, "/") == (200, "ok")
     wait_until(lambda: any("tailor-load" in command(pid) for pid in

@@ -313,7 +313,7 @@ def test_09_hazards_faster_than_the_loop(pair):
         first = pair.a.expect()
         t.pause()  # all of it waits for the same turn
         for state in ("begin", "end", "begin", "end", "begin"):
-            admin.request("POST", f"/hazard?server=a&kind=gc&state={state}",
+            admin.request("POST", f"/pause?server=a&kind=gc&state={state}",
                           host="localhost")
         t.resume()
         for _ in range(5):
@@ -328,7 +328,7 @@ def test_09_hazards_faster_than_the_loop(pair):
         pair.b.expect().reply(200, b"new")
         assert c.response().body == b"new"
     m = t.metrics()
-    assert m['tailor_hazards_total{server="a",kind="gc"}'] == 3
+    assert m['tailor_pauses_total{server="a",kind="gc"}'] == 3
     assert m["tailor_swaps_total"] == 1
 
 
@@ -361,7 +361,7 @@ def test_10_hazard_on_both(pair):
 def test_11_swap_during_an_upload(pair):
     # Goal: what is not whole yet, in memory or in a file, goes to the new
     # active server, from its first byte on; no other hears of it.
-    t = pair(hedging={"body_max": 1000, "allow": ["POST /**"]})
+    t = pair(hedging={"body_max": 1000, "repeatable": ["POST /**"]})
     with t.client() as big, t.client() as small:
         big.send(b"POST /big HTTP/1.1\r\nHost: h\r\nContent-Length: 4000\r\n"
                  b"\r\n" + b"x" * 2000)

@@ -21,11 +21,12 @@ import figures  # noqa: E402
 import findings  # noqa: E402
 import goals  # noqa: E402
 import measure  # noqa: E402
+import page  # noqa: E402
 import placement  # noqa: E402
 import plans  # noqa: E402
 import readme  # noqa: E402
 import setups  # noqa: E402
-from rig.process import output, ran  # noqa: E402
+from rig.process import ROOT, output, ran  # noqa: E402
 from rig.wait import wait_until  # noqa: E402
 
 PLAN = {"title": "Tiny <b>", "question": "Does it run?", "rate_per_s": 300,
@@ -148,6 +149,8 @@ def test_jvm_options():
     large = setups.jvm_options({"young_mb": 640})
     assert {"-Xmn640m", "-Xmx1280m", "-Xms1280m"} <= set(large)
     assert len(large) == len(usual)
+    both = setups.jvm_options({"collector": "zgc", "heap_mb": 2048})
+    assert {"-Xms2048m", "-Xmx2048m"} <= set(both)
     zgc = setups.jvm_options({"collector": "zgc"})
     assert "-XX:+UseZGC" in zgc and "-XX:+UseG1GC" not in zgc
     assert not any(o.startswith("-Xmn") for o in zgc)
@@ -176,6 +179,8 @@ def write_run(directory, values):
                 line = {"i": i + 1, "n": n + 1}
                 line.update({"err": "timeout"} if one is None
                             else {"lat": int(one * 1e6), "srv": 500000,
+                                  "sched": n * 10**9,
+                                  "last": n * 10**9 + int(one * 1e6),
                                   # the slowest 100 were sent late
                                   "least": int(min(one, 900 * (i + 1)) * 1e6),
                                   "id": f"{i + 1}-{n + 1}"})
@@ -195,7 +200,7 @@ def test_known_figures(scratch):
     assert cell["slowest"] == {"ms": 6000, "id": "6-1000", "iteration": 6,
                                "number": 1000}
     cell.update(extra=12, cpu_s=3.0, wall_s=6.0, trusted=True, metrics={},
-                pauses=[3.5, 1.5])
+                pauses=[3.5, 1.5], unloaded=601.0)
     row = measure.combine({"key": "k", "title": "t"}, [cell, cell])
     assert row["requests"] == 12000 and row["errors"] == 2
     # the iterations' p99 are 990 k, two of each k; one of k = 3 lost its max
@@ -207,6 +212,10 @@ def test_known_figures(scratch):
     assert row["worst"] == 6000
     assert row["pauses"] == [1.5, 1.5, 3.5, 3.5]
     assert row["ranges"] == {"max": [1000, 6000], "server_max": [0.5, 0.5]}
+    assert row["saturated"] == ""
+    assert measure.combine({"key": "k", "title": "t"}, [
+        {**cell, "unloaded": 399.0}])["saturated"] \
+        == "p50 2500.0 ms, unloaded 399.0 ms"
     assert row["extra_pct"] == pytest.approx(0.2)
     assert row["cpu_pct"] == pytest.approx(50)
     assert measure.combine({"key": "k", "title": "t"}, [
@@ -221,9 +230,10 @@ def test_known_figures(scratch):
         "1 of 5\n(p99 within 2700.0-2970.0, p99.9 within ")
     # a cell of an earlier version does not say
     for it in cell["iterations"]:
-        del it["least"]
-    del cell["least"]
+        del it["least"], it["kept"]
+    del cell["least"], cell["unloaded"]
     row = measure.combine({"key": "k", "title": "t"}, [cell])
+    assert row["saturated"] == ""
     assert {f["trust"] for f in row["figures"].values()} == {"doubtful"}
 
 
@@ -245,6 +255,53 @@ def test_thinned_tail_is_whole():
     assert all(a[1] < b[1] for a, b in zip(points, points[1:]))
 
 
+def test_saturated_is_said(scratch):
+    """Goal: where responses do not keep up with the requests the result says
+    so, in the sentence, in the table and beside the goals; not where a server
+    was restarted, which misses requests anyway."""
+    write_run(scratch, [[1.0] * 100] * 3)
+    lines = [json.loads(line) for line in
+             (scratch / "requests.ndjson").open()]
+    for line in lines:  # each waits for all that were due before it
+        line["last"] = line["sched"] + line["n"] * 200_000_000
+    (scratch / "requests.ndjson").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines))
+    cell = {**measure.summarise(scratch), "unloaded": 0.9, "extra": 0,
+            "cpu_s": 0, "wall_s": 1, "metrics": {}, "pauses": []}
+    row = measure.combine({"key": "k", "title": "t"}, [cell])
+    assert row["saturated"] == "83 % of the rate kept"
+    assert not measure.combine({"key": "k", "title": "t", "during": "x"},
+                               [cell])["saturated"]
+    assert "\nsaturated: this shows no pauses" in page.cells(row)[0]
+    plan = {"baseline": "k", "best": "b", "ideal": "b"}
+    best = row_of("b", 1.0, saturated="")
+    assert findings.sentence("instead", plan, [row, best]).endswith(
+        " Saturated: this shows no pauses: t (83 % of the rate kept).")
+    goal = goals.judge({"instead": {**plan, "ideal": "k"}},
+                       {"instead": {"rows": [row, best]}})[0]
+    assert goal.state == "doubtful" and "saturated: t" in goal.why
+
+
+@pytest.mark.parametrize("chosen, names", (
+    ([], plans.ORDER), (["SIZE=short"], plans.ORDER),
+    (["SIZE=medium", "ONLY=delay,restart"], ("delay", "restart"))))
+def test_the_target_starts(scratch, chosen, names):
+    """Goal: what `make experiment` would run runs, with and without ONLY: a
+    forecast of it has the cells of every experiment that was asked for."""
+    text = output("make", "-n", "--no-print-directory", "-C", ROOT,
+                  "experiment", f"OUT={scratch / 'out'}", *chosen)
+    command = text[text.index("\nBUILD="):].rstrip()
+    assert command.endswith("experiment.py")
+    found = output("sh", "-c", command + " --forecast", cwd=ROOT)
+    cells, rest = found.split(" cells, about ")
+    size = next((word.partition("=")[2] for word in chosen
+                 if word.startswith("SIZE")), "full")
+    whole = [plans.load_plan(HERE, name, size) for name in names]
+    assert int(cells) == sum(
+        plan["rounds"] * len(plan["setups"]) for plan in whole)
+    assert rest.endswith(" min\n")
+
+
 def row_of(key, worst, **more):
     figure = {"value": worst, "low": worst / 2, "high": worst * 2}
     return {"key": key, "title": f"{key} & <co>", "p50": figure,
@@ -253,8 +310,8 @@ def row_of(key, worst, **more):
             "tail": [(worst / 2, 0.5), (worst, 1.0)],
             "iterations": [[worst / 2, worst]] * 3, "rounds": 1,
             "slowest": {"ms": worst, "why": "a <collection>"},
-            "pauses": [2.0], "ranges": {"max": [worst / 2, worst],
-                                        "server_max": None},
+            "saturated": "", "pauses": [2.0],
+            "ranges": {"max": [worst / 2, worst], "server_max": None},
             "figures": {name: {"least": worst, "trust": "good"} for name in
                         ("p50", "p99", "p999", "max", "worst")}, **more}
 

@@ -36,7 +36,7 @@ def all_are_good(t, count=20):
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_one_pause_before_a_broken_standby(upstream, tailor, method):
+def test_one_pause_before_a_broken_backup(upstream, tailor, method):
     a, b = upstream("a").serve(), upstream("b").serve()
     t = checked_pair(tailor, a, b)  # with something to ask b for
     b.serve(broken)
@@ -61,7 +61,7 @@ def test_one_pause_before_a_broken_standby(upstream, tailor, method):
     t.wait_server("b", active=True)
 
 
-def test_a_standby_that_never_worked(upstream, tailor):
+def test_a_backup_that_never_worked(upstream, tailor):
     a, b = upstream("a").serve(), upstream("b").serve(broken)
     b.stop()
     t = tailor(a, b, ready="one", warmup={"requests": 20, "max": "100ms"})

@@ -42,7 +42,7 @@ class Rig:
         port = free_port()
         path = f"unix:{scratch}/http.sock"
         address = path if link == "unix" else f"127.0.0.1:{port}"
-        proxy = {"trust": ["unix" if link == "unix" else "127.0.0.1"],
+        proxy = {"trusted_proxies": ["unix" if link == "unix" else "127.0.0.1"],
                  "connections_per_address_max": limit}
         header = " proxy_protocol" if kind == "stunnel" else ""
         self.tailor = tailor(

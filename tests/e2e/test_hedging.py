@@ -87,7 +87,7 @@ def test_what_is_sent_again(pair):
     # Goal: a pause is waited out by a POST, by one that a rule allows but that
     # is over the limit, and by a client that asked for it (E7); the ledger says
     # why.  A POST that a rule allows is sent again, with its whole body.
-    t = pair(hedging={"allow": ["POST /*/_search"], "body_max": 1000})
+    t = pair(hedging={"repeatable": ["POST /*/_search"], "body_max": 1000})
     with t.client() as post, t.client() as large, t.client() as out, \
             t.client() as allowed:
         post.request("POST", "/pay", body=b"1")
@@ -129,7 +129,7 @@ def test_watching_does_not_act(pair):
         pair.a.expect().reply(200, b"a")
         assert c.response().body == b"a"
     assert not pair.b.requests and t.active() == "a"
-    assert t.metrics()['tailor_hazards_total{server="a",kind="gc"}'] == 1
+    assert t.metrics()['tailor_pauses_total{server="a",kind="gc"}'] == 1
 
 
 @pytest.mark.parametrize("framing, rest", [
@@ -150,7 +150,7 @@ def test_begun_answer_waits_in_a_pause(pair, framing, rest):
         first = pair.a.expect()
         t.pause()  # both are read in one turn, so that is not over
         first.send(b"HTTP/1.1 200 OK\r\n" + framing)
-        admin.request("POST", "/hazard?server=a&kind=gc&state=begin",
+        admin.request("POST", "/pause?server=a&kind=gc&state=begin",
                       host="localhost")
         t.resume()
         assert admin.response("POST").status == 200
@@ -204,7 +204,8 @@ def test_the_verdict_names_a_server_that_died(pair):
         pair.b.expect().reply(200, b"saved")
         assert c.response().body == b"saved"
         why = c.get("/.talechain/timeline/died").body.decode()
-        assert ("a had it, and closed the connection without a response" in
+        assert ("the request was on server a, which closed the connection "
+                "without a response" in
                 " ".join(why.split()))
 
 

@@ -108,13 +108,13 @@ def test_hazard_that_begins_while_idle(collecting, rounds):
         active.command("begin")
         assert t.get("/").body.decode() != active.name
         active.command("end")
-        wait_until(lambda s=active: not t.server(s.name)["hazards"],
+        wait_until(lambda s=active: not t.server(s.name)["pauses"],
                    "it is over")
     metrics = t.metrics()
     hedges = sum(v for k, v in metrics.items()
                  if k.startswith("tailor_hedges_sent_total"))
     assert rounds < 20 or hedges <= rounds / 4
-    assert metrics["tailor_hazards_dropped_total"] == 0
+    assert metrics["tailor_pauses_dropped_total"] == 0
     assert metrics["tailor_profiler_wakes_total"] > 0
 
 

@@ -58,14 +58,14 @@ def test_collections_are_seen(java_classes, build, tailor, scratch,
     t.wait_server("a", state="ready", source=source)
     t.wait_server("b", state="ready", source=source)
     wait_observer(t)
-    key = 'tailor_hazards_total{server="a",kind="gc"}'
+    key = 'tailor_pauses_total{server="a",kind="gc"}'
     for _ in range(3):
-        wait_until(lambda: not t.server("a")["hazards"], "a is calm")
+        wait_until(lambda: not t.server("a")["pauses"], "a is calm")
         before = t.metrics()[key]
         past(a, "/gc")
         # G1 may add pauses of its own (remark), never fewer.
         t.wait_metric(key, before + 1)
-        wait_until(lambda: not t.server("a")["hazards"], "a is calm again")
+        wait_until(lambda: not t.server("a")["pauses"], "a is calm again")
 
     def moved():
         """A collection that Tailor sees before it is over."""
@@ -75,7 +75,7 @@ def test_collections_are_seen(java_classes, build, tailor, scratch,
         return t.metrics()[
             'tailor_swaps_by_reason_total{reason="gc"}'] >= 1
     wait_until(moved, "the active server is another")
-    assert t.metrics()["tailor_hazards_dropped_total"] == 0
+    assert t.metrics()["tailor_pauses_dropped_total"] == 0
 
 
 def java_names(ctl, t):
@@ -125,11 +125,11 @@ def test_server_found_by_its_address(jvm, tailor):
     assert re.search(r'server=a pid=\d+ program="java" sees="end, restart, '
                      r"collections \(hsperfdata of OpenJDK \S+, Serial(, polled)?\)",
                      t.wait_log("server_observed server=a"))
-    assert ("-> a (active, collections visible), b (standby, "
+    assert ("-> a (active, collections visible), b (backup, "
             in t.wait_log(" ready route="))
-    before = t.metrics()['tailor_hazards_total{server="a",kind="gc"}']
+    before = t.metrics()['tailor_pauses_total{server="a",kind="gc"}']
     a.collect()
-    t.wait_metric('tailor_hazards_total{server="a",kind="gc"}', before + 1)
+    t.wait_metric('tailor_pauses_total{server="a",kind="gc"}', before + 1)
 
 
 def agent_command(t, build):
@@ -150,9 +150,9 @@ def test_an_agent_that_is_loaded_again(build, jvm, tailor):
         t = tailor({"name": "a", "address": a.address, "jvm": "agent"})
         output(*agent_command(t, build))
         t.wait_server("a", source="agent")
-        before = t.metrics()['tailor_hazards_total{server="a",kind="gc"}']
+        before = t.metrics()['tailor_pauses_total{server="a",kind="gc"}']
         a.collect()
-        t.wait_metric('tailor_hazards_total{server="a",kind="gc"}', before + 1)
+        t.wait_metric('tailor_pauses_total{server="a",kind="gc"}', before + 1)
 
 
 def test_a_page_that_was_deleted(jvm, tailor):

@@ -47,7 +47,7 @@ def test_stopped_generator(stub, load):
     run is bad."""
     server = stub()
     child, directory = load(server.url, "-i", 1, "-n", 1000, "-r", 500,
-                            "--warmup", 0, start=True)
+                            "--warmup", 0, "--all", start=True)
     wait_until(lambda: len(server.requests) >= 100, "a tenth of them")
     child.send_signal(signal.SIGSTOP)
     time.sleep(1)
@@ -64,9 +64,9 @@ def test_stopped_generator(stub, load):
     assert figure["p99"]["reported_ns"] > 800e6
     # the least of each that the stop delayed is not even half of the stop
     assert max(x["least"] for x in result.lines if x["lag"] > 500e6) < 500e6
-    assert re.search(r"^  p99 doubtful [\d.]+[mu]s - [\d.]+m?s$", result.out,
-                     re.M)
-    assert "Do not use these results" in result.out
+    assert re.search(r"^  p99 doubtful [\d.]+[mu]s - [\d.]+m?s \(",
+                     result.out, re.M)
+    assert "do not use these results" in result.out
     assert "Do not use these results" in \
         (directory / "report.html").read_text()
 
@@ -123,6 +123,23 @@ def test_expectations(stub, load):
     assert result.run["fail"][3]["actual_ns"] == \
         result.run["iterations"][0]["latency"]["p50_ns"]
     assert "FAIL p50<1ns" in result.out and "not measured" in result.out
+
+
+def test_one_screen_first(stub, load):
+    """Goal: the result, the errors and what the figures are worth come first,
+    in a dozen lines; the rest only with --all, and after it."""
+    options = (stub().url, "-i", 6, "-n", 20, "-r", 400)
+    short, whole = load(*options), load(*options, "--all")
+    rows = re.compile(r"^ +\d+ +\d+/s ", re.M)
+    assert short.out[:short.out.index("Figures: ")].count("\n") <= 12
+    assert not rows.search(short.out) and "Generator" not in short.out
+    places = [re.search(text, whole.out, re.M).start() for text in (
+        r"^p50 +\S+ +\S+ - \S+$", "^p99 ", "^max .* slowest of all ",
+        "^Errors: 0 of 120 failed$", "^Figures: ", "^iter ", "^Generator: ",
+        "^Connections: ", "^Slowest requests:")]
+    assert places == sorted(places) and len(rows.findall(whole.out)) == 6
+    for line in (short.out + whole.out).splitlines():
+        assert len(line) <= 80 and line == line.rstrip()
 
 
 def test_interrupt(stub, load):

@@ -16,7 +16,8 @@ def test_report_is_exactly_the_samples(stub, load):
     server = stub(lambda request: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
                   b"Server-Timing: tailor;dur=9, upstream;dur=0.015\r\n"
                   b"\r\nok")
-    result = load(server.url, "-i", 6, "-n", 200, "-r", 400, "--warmup", 20)
+    result = load(server.url, "-i", 6, "-n", 200, "-r", 400, "--warmup", 20,
+                  "--all")
     result.assert_done()
     run = result.run
     assert run["schema"] == "tailor.load.run/1"

@@ -157,7 +157,7 @@ def test_token(tailor, upstream, load, scratch):
     token.write_text("0123456789abcdef" * 2 + "\n")
     token.chmod(0o600)
     t = tailor(upstream("active").serve(),
-               proxy={"trust": ["127.0.0.0/8"]}, slow={"target": 0},
+               proxy={"trusted_proxies": ["127.0.0.0/8"]}, slow={"target": 0},
                profiler={"kernel": "off"},
                talechain={"allow": [], "token_file": str(token)})
     run = (f"http://127.0.0.1:{t.port}/x", "-i", 1, "-n", 60, "-r", 300,
@@ -194,7 +194,7 @@ def test_causes_from_tailor(tailor, upstream, load, scratch):
         return response(200, b"ok")
 
     # all are slow: what Tailor explains unasked must not come first
-    t = tailor(upstream().serve(answer), proxy={"trust": ["127.0.0.0/8"]},
+    t = tailor(upstream().serve(answer), proxy={"trusted_proxies": ["127.0.0.0/8"]},
                slow={"target": 0}, access_log={"path": str(log)})
     result = load(f"http://127.0.0.1:{t.port}/x", "-i", 2, "-n", 150, "-r",
                   300, "--slow", 4)

@@ -84,7 +84,8 @@ def test_blocking_workers(load):
             for thread in threads:
                 thread.start()
             result = load(f"http://127.0.0.1:{listener.getsockname()[1]}/",
-                          "-i", 1, "-n", 40, "-r", 100, "--warmup", 0)
+                          "-i", 1, "-n", 40, "-r", 100, "--warmup", 0,
+                          "--all")
             listener.shutdown(socket.SHUT_RDWR)
             for thread in threads:
                 thread.join()

@@ -82,7 +82,7 @@ def test_a_collection_is_hidden(servers, tailor):
         def sent_again():
             """The timeline of a request that a collection found in flight, and
             that the other server was first to serve; None if there was none."""
-            wait_until(lambda: not any(t.server(s.name)["hazards"]
+            wait_until(lambda: not any(t.server(s.name)["pauses"]
                                        for s in servers), "both are calm")
             active = next(s for s in servers if s.name == t.active())
             before = len(searches.served)
@@ -116,4 +116,4 @@ def test_a_collection_is_hidden(servers, tailor):
     first, second = tale["attempts"]
     assert second["trigger"] == "gc" and second["outcome"] == "won", tale
     assert first["name"] != second["name"] and first["outcome"] != "won", tale
-    assert any(hazard["kind"] == "gc" for hazard in tale["hazards"]), tale
+    assert any(hazard["kind"] == "gc" for hazard in tale["pauses"]), tale

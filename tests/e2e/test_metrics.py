@@ -123,7 +123,7 @@ def test_counters_are_there_from_the_start(upstream, tailor):
         assert before[f'tailor_swaps_by_reason_total{{reason="{kind}"}}'] == 0
     for target, status in (("/", 200), ("/%zz", 400), ("/", 200)):
         assert t.get(target).status == status
-    t.wait_metric("tailor_tales_kept_total", 2)
+    t.wait_metric("tailor_timelines_kept_total", 2)
     assert {key for key in set(t.metrics()) - set(before)
             if "{class=" not in key} == set()
     # Without an event there is a sample of each family.
@@ -147,8 +147,8 @@ def test_what_is_counted(upstream, tailor):
         "tailor_swaps_total": 1,
         'tailor_swaps_by_reason_total{reason="gc"}': 1,
         'tailor_swaps_by_reason_total{reason="operator"}': 0,
-        'tailor_hazards_total{server="active",kind="gc"}': 1,
-        'tailor_hazard_duration_seconds_count{kind="gc"}': 1,
+        'tailor_pauses_total{server="active",kind="gc"}': 1,
+        'tailor_pause_duration_seconds_count{kind="gc"}': 1,
         "tailor_hedge_saved_seconds_count": 1,
         "tailor_loser_duration_seconds_count": 1,
         "tailor_hedge_send_delay_seconds_count": 1,
@@ -157,13 +157,13 @@ def test_what_is_counted(upstream, tailor):
         'tailor_local_replies_total{code="400"}': 1,
         'tailor_server_state{server="active",state="ready"}': 1,
         'tailor_server_state{server="active",state="down"}': 0,
-        'tailor_server_response_seconds_count{server="backup",hazard="no"}':
+        'tailor_server_response_seconds_count{server="backup",paused="no"}':
             2,
-        'tailor_server_response_seconds_count{server="active",hazard="yes"}':
+        'tailor_server_response_seconds_count{server="active",paused="yes"}':
             0,
         'tailor_server_drained{server="active"}': 0,
         "tailor_config_reload_failures_total": 0,
-        "tailor_both_hazard_seconds_total": 0,
+        "tailor_both_pause_seconds_total": 0,
         "tailor_log_dropped_total": 0,
     }
     assert {k: m.get(k) for k in expected} == expected
@@ -176,11 +176,11 @@ def test_what_is_counted(upstream, tailor):
     assert m["tailor_uptime_seconds"] > 0
     for name in ("active", "backup"):
         t.hazard(name, "begin")
-    t.wait_metric("tailor_both_hazard_seconds_total", 0.02)
+    t.wait_metric("tailor_both_pause_seconds_total", 0.02)
     t.hazard("active", "end")
-    steady(lambda: t.metrics()["tailor_both_hazard_seconds_total"])
+    steady(lambda: t.metrics()["tailor_both_pause_seconds_total"])
     assert t.metrics()[
-        'tailor_swap_refused_total{reason="standby_not_ready"}'] == 1
+        'tailor_swap_refused_total{reason="backup_not_ready"}'] == 1
 
 
 def test_ledger(upstream, tailor, ctl):
@@ -197,12 +197,12 @@ def test_ledger(upstream, tailor, ctl):
     assert 0 < ledger["saved"]["mean_ns"] == ledger["saved"]["total_ns"]
     load = ledger["extra_load"]
     assert load["predicted"] == pytest.approx(
-        load["mean_latency_s"] * load["hazards_per_s"])
-    assert load["hazards_per_s"] == pytest.approx(1 / load["seconds"])
+        load["mean_latency_s"] * load["pauses_per_s"])
+    assert load["pauses_per_s"] == pytest.approx(1 / load["seconds"])
     assert load["actual"] == pytest.approx(1 / 2)
-    shown = ctl("-a", t.admin, "ledger").out
+    shown = ctl("-a", t.admin, "gain").out
     assert "1 sent" in shown and "1 won" in shown
-    assert json.loads(ctl("-a", t.admin, "-j", "ledger",
+    assert json.loads(ctl("-a", t.admin, "-j", "gain",
                           wide=True).out)["sent"] == 1
 
 

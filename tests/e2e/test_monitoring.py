@@ -166,7 +166,7 @@ class Fault:
         self.gone(t, "a", "b")
         return t, before
 
-    def no_standby(self):
+    def no_backup(self):
         a, b = self.servers()
         t, before = self.start(a, b)
         b.stop()
@@ -198,7 +198,7 @@ class Fault:
         header = b"PROXY TCP4 192.0.2.9 192.0.2.1 1 2\r\n"
         t, before = self.start(
             listen=[f"127.0.0.1:{free_port()} proxy_protocol"],
-            proxy={"connections_per_address_max": 1, "trust": "127.0.0.1"})
+            proxy={"connections_per_address_max": 1, "trusted_proxies": "127.0.0.1"})
         with t.client() as c:
             c.send(header)
             assert c.get().status == 200
@@ -258,7 +258,7 @@ class Fault:
         t, before = self.start()
         t.hazard("a", "begin")
         t.hazard("b", "begin")
-        t.wait_metric("tailor_both_hazard_seconds_total", 1.5)
+        t.wait_metric("tailor_both_pause_seconds_total", 1.5)
         return t, before
 
     def reload_failed(self):
@@ -276,7 +276,7 @@ class Fault:
 
 FAULTS = {
     "TailorNoServer": Fault.no_server,
-    "TailorNoStandby": Fault.no_standby,
+    "TailorNoBackup": Fault.no_backup,
     "TailorErrors": Fault.errors,
     "TailorRequestsRefused": Fault.queue_slow,
     "TailorConnectionsRefused": Fault.address,

@@ -8,7 +8,7 @@ from rig.wait import wait_until
 
 KERNEL_EVENTS = "off"
 
-ACTIONS = ("/switch", "/reload", "/hazard?server=a&kind=gc&state=begin")
+ACTIONS = ("/switch", "/reload", "/pause?server=a&kind=gc&state=begin")
 
 
 HOSTS = {
@@ -64,7 +64,7 @@ def test_what_is_refused(pair):
         assert t.ask(target).status == status, target
     servers = t.ask_json("/servers")
     assert servers["swaps"] == 0 and servers["active"] == "a"
-    assert servers["servers"][0]["hazards"] == []
+    assert servers["servers"][0]["pauses"] == []
     assert os.stat(t.admin).st_mode & 0o777 == 0o660
 
 

@@ -105,7 +105,7 @@ def built_pages(tmp_path_factory):
     pages["tailor.8"] = pages["tailor.8"].replace("@requests@", (
         ROOT / "proxy/admin/page/index.txt").read_text().rstrip("\n"))
     pages["tailor-ring.7"] += \
-        f"```\n{output(build / 'tailorctl', 'events')}```\n"
+        f"```\n{output(build / 'tailorctl', 'log', '--list')}```\n"
     (copy / "man").mkdir()
     for name, text in pages.items():
         (copy / "man" / name).write_text(
@@ -369,7 +369,7 @@ def test_completion(build, tmp_path, shell, command):
     offered = output(build / command[0], "__complete", "--")
     for line in re.findall(r"^  (?:-.,|   ) (--[a-z0-9-]+.*)",
                            output(build / command[0], "--help"), re.M):
-        if not re.search(r"\)$|for ab:", line):  # of some commands
+        if not re.search(r"\)$|for ab:|for find:", line):  # of some commands
             assert f"\n{line.split()[0]}\t" in "\n" + offered, line
     assert "--qps" not in offered
     script = tmp_path / "script"

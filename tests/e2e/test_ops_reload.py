@@ -236,7 +236,7 @@ def test_a_reload_waits_for_no_other_process(upstream, tailor, scratch):
 
 def test_hedging_is_switched_on(pair):
     # Goal: the policy follows: a hazard in force is acted upon once the mode
-    # allows it, and hedging.allow is in force for the next request.
+    # allows it, and hedging.repeatable is in force for the next request.
     pair.b.serve()
     t = pair(hedging={"mode": "watch"})
     t.hazard("a", "begin")
@@ -244,7 +244,7 @@ def test_hedging_is_switched_on(pair):
         c.request()
         pair.a.expect().reply(200, b"a")
         assert c.response().body == b"a"
-        t.reload(hedging={"mode": "act", "allow": ["POST /search"]})
+        t.reload(hedging={"mode": "act", "repeatable": ["POST /search"]})
         t.wait_server("b", active=True)
         assert c.get().body == b"b"
         pair.b.script()

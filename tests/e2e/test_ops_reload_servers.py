@@ -40,7 +40,7 @@ def answered_by(t, name):
         f'tailor_server_response_seconds_count{{server="{name}"'))
 
 
-def test_a_standby_is_added(upstream, tailor):
+def test_a_backup_is_added(upstream, tailor):
     # Goal: from one server to two, which then are a pair; its process is
     # followed, and the first one may go away.
     a, b = upstream("a").serve(), upstream("b").serve()
@@ -122,7 +122,7 @@ def test_the_only_server_moves(upstream, tailor):
 
 
 def test_the_active_one_moves(upstream, tailor):
-    # Goal: the standby serves meanwhile, and nothing fails.
+    # Goal: the backup serves meanwhile, and nothing fails.
     a, b, new = (upstream(name).serve() for name in ("a", "b", "new"))
     t = tailor(entry(a), entry(b))
     with Crowd(t, 3, lambda *_: "/") as crowd:
@@ -145,7 +145,7 @@ def test_one_that_cannot_leave(upstream, tailor):
         reload(t, entry(b))
         t.wait_server("a", state="leaving", active=True)
         assert c.get().body == b"a"
-        assert t.ask("/ready?server=a", "POST").status == 409
+        assert t.ask("/undrain?server=a", "POST").status == 409
         reload(t, entry(a), entry(b))
         t.wait_server("a", state="ready", active=True)
         reload(t, entry(b))
@@ -157,7 +157,7 @@ def test_one_that_cannot_leave(upstream, tailor):
 
 def test_both_are_replaced(upstream, tailor):
     # Goal: one after the other: the active one serves until what replaces the
-    # standby is ready.
+    # backup is ready.
     a, b = upstream("a").serve(), upstream("b").serve()
     moved = {name: upstream(f"new {name}") for name in "ab"}
     for server in moved.values():

@@ -63,7 +63,7 @@ def test_drain_and_return(upstream, tailor):
         assert d.get().body == b"backup"
         assert len(active.connections) == connections
         active.serve()
-        post(t, "/ready?server=active")
+        post(t, "/undrain?server=active")
         t.wait_server("active", state="ready")
         post(t, "/switch")
         assert d.get().body == b"active"
@@ -138,11 +138,11 @@ def test_refusals(upstream, tailor):
     # unknown one 404, and the last server goes only by force.
     active, backup = upstream("active").serve(), upstream("backup").serve()
     t = tailor(active, backup, proxy={"server_wait": "300ms"})
-    for action in ("/drain", "/ready", "/restart"):
+    for action in ("/drain", "/undrain", "/restart"):
         post(t, action, 400)
         post(t, f"{action}?server=nobody", 404)
         assert t.ask(f"{action}?server=active").status == 405
-    post(t, "/ready?server=active", 409)
+    post(t, "/undrain?server=active", 409)
     assert b"did not launch" in post(t, "/restart?server=active", 409).body
     post(t, "/drain?server=backup")
     t.wait_server("backup", state="drained")
@@ -154,7 +154,7 @@ def test_refusals(upstream, tailor):
         post(t, "/drain?server=active&force=1")
         t.wait_server("active", state="drained")
         assert c.get().status == 503
-        post(t, "/ready?server=backup")
+        post(t, "/undrain?server=backup")
         t.wait_server("backup", state="ready", active=True)
         assert c.get().body == b"backup"
 
@@ -171,7 +171,7 @@ def test_drained_server_that_dies_stays_out(tailor, scratch):
     wait_until(lambda: t.server("a")["pid"] not in (0, before),
                "it runs again")
     assert t.server("a")["state"] == "drained"
-    post(t, "/ready?server=a")
+    post(t, "/undrain?server=a")
     t.wait_server("a", state="ready")
 
 
@@ -218,6 +218,61 @@ def test_rolling_restart_without_a_failed_request(tailor, ctl, scratch):
     pids = set(map(int, crowd.bodies()))
     assert pids & set(seen) and len(pids) >= 3
     assert len(re.findall(r" server_restarted ", t.log)) == 4
+
+
+def test_deploy(tailor, ctl, scratch):
+    # Goal: one command gives both servers a new process, under load, each
+    # warmed before it serves; every response is a 200, and the figures say so.
+    t = tailor(launched("a", scratch), launched("b", scratch),
+               warmup={"requests": 5, "target": "/"})
+    before = {t.server(name)["pid"] for name in "ab"}
+    with Crowd(t, 3, lambda me, _: f"/{me}") as crowd:
+        run = ctl("-a", t.admin, "deploy", "--hold", "0.5", wide=True)
+    assert run.returncode == 0, run.err
+    assert crowd.statuses() == {200}, crowd.errors
+    assert not before & {t.server(name)["pid"] for name in "ab"}
+    assert re.search(r"^deployed: \d+ s, \d+ requests, 0 failed", run.out, re.M)
+    assert sorted(re.findall(r"^server ([ab]):$", run.out, re.M)) == ["a", "b"]
+
+
+def deployment(upstream, scratch):
+    """Two servers that Tailor did not launch; the second one's new version
+    responds with 500 to all."""
+    new = scratch / "new-b"
+    return (upstream("a").serve(lambda _: response(200, b"old")),
+            upstream("b").serve(lambda _: response(500 if new.exists() else 200)),
+            f"touch {scratch}/new-$SERVER")
+
+
+def test_deploy_stops_at_a_worse_version(upstream, tailor, ctl, scratch):
+    # Goal: if the new version fails, the old one serves again and stays.
+    a, b, command = deployment(upstream, scratch)
+    t = tailor(a, b)
+    with Crowd(t, 3, lambda me, _: f"/{me}"):
+        run = ctl("-a", t.admin, "deploy", "--with", command, "--hold", "2",
+                  wide=True)
+    assert run.returncode == 1, run.out
+    assert ": more requests fail\n" in run.out
+    assert "server a, with the old version, serves again" in run.err
+    assert (scratch / "new-b").exists() and not (scratch / "new-a").exists()
+    assert t.active() == "a"
+    assert t.server("a")["state"] == "ready"
+
+
+def test_deploy_that_cannot_begin_or_go_on(upstream, tailor, ctl, scratch):
+    # Goal: both servers have to be ready; a command that fails ends it, and
+    # the way back is said.
+    a, b, _ = deployment(upstream, scratch)
+    t = tailor(a, b)
+    run = ctl("-a", t.admin, "deploy", wide=True)
+    assert run.returncode == 1 and "--with" in run.err, run.err
+    run = ctl("-a", t.admin, "deploy", "--with", "exit 3", wide=True)
+    assert run.returncode == 1
+    assert "--with ended with status 3" in run.err
+    assert "tailorctl undrain b" in run.err
+    run = ctl("-a", t.admin, "deploy", "--with", "exit 3", wide=True)
+    assert run.returncode == 1 and "two servers that are ready" in run.err
+    assert t.get().body == b"old"
 
 
 def collect(t, name, *states):
@@ -411,7 +466,7 @@ def health_server(up, well):
 
 
 def test_servers_that_are_unwell(upstream, tailor):
-    # Goal: a ready standby that fails its checks is taken out, and comes
+    # Goal: a ready backup that fails its checks is taken out, and comes
     # back when it is well; one or two failures are none.  So is the active
     # one; and the last one stays whatever it says.
     well_a, well_b = threading.Event(), threading.Event()

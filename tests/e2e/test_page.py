@@ -288,7 +288,7 @@ def test_kinds_look_different(pages, page):
         page.open((pages / "held.html").as_uri())
         kinds = page.evaluate(look)
         assert list(kinds) == [
-            "the request is there", "work on this request", "another request",
+            "request in progress", "work on this request", "another request",
             "work of the thread that is waited for",
             "others' work on that CPU", "in a queue", "for another thread",
             "for disk or memory"]
@@ -529,12 +529,12 @@ def test_live(live, page):
     assert texts(page, "#servers td:first-child") == [
         "active (active)" + live.config["servers"][0]["address"],
         "backup" + live.config["servers"][1]["address"]]
-    assert texts(page, "#hazards .name") == [
+    assert texts(page, "#pauses .name") == [
         "requests/s", "latency", "sent again", "active", "backup"]
-    assert sum(int(t.split()[0]) for t in texts(page, "#hazards .heat title")
+    assert sum(int(t.split()[0]) for t in texts(page, "#pauses .heat title")
                ) == 7
-    assert "was active" in texts(page, "#hazards .active title")[0]
-    assert len(texts(page, "#hazards a")) == 7
+    assert "was active" in texts(page, "#pauses .active title")[0]
+    assert len(texts(page, "#pauses a")) == 7
     fills = page.evaluate("[...document.querySelectorAll('#key svg')]"
                           ".map((e) => getComputedStyle(e).fill)")
     assert len(fills) == len(texts(page, "#key li")) > 6
@@ -545,7 +545,7 @@ def test_live(live, page):
                ) == 7
     assert page.evaluate("document.querySelectorAll('#slow b').length") == 0
     assert page.evaluate(
-        "[...document.querySelectorAll('#slow a, #hazards a')]"
+        "[...document.querySelectorAll('#slow a, #pauses a')]"
         ".map((e) => e.getAttribute('href'))") == 2 * [
             f"timeline/l-{i}?format=html" for i in range(6, -1, -1)]
     assert page.errors == []
@@ -588,15 +588,15 @@ def test_live_renews_itself(live, page):
     open_live(page, live.url)
     page.evaluate("document.querySelector('#slow a').focus()")
     for kind in "gc", "safepoint":
-        hazard = f"/hazard?server=active&kind={kind}&state="
+        hazard = f"/pause?server=active&kind={kind}&state="
         live.ask(hazard + "begin", method="POST")
         wait_until(lambda k=kind: [k, ""] == texts(
             page, "#servers td:nth-child(3)"), "it is a hazard of the server")
-        (title,) = texts(page, f"#hazards .{kind} title")
+        (title,) = texts(page, f"#pauses .{kind} title")
         assert title.startswith(f"active: {kind} (") and "so far" in title
         live.ask(hazard + "end", method="POST")
         wait_until(lambda k=kind: "so far" not in texts(
-            page, f"#hazards .{k} title")[0], "it has ended")
+            page, f"#pauses .{k} title")[0], "it has ended")
     assert page.evaluate("document.activeElement.getAttribute('href')") == \
         "timeline/l-6?format=html"
     assert page.evaluate("document.activeElement.closest('[id]').id") == "slow"

@@ -18,7 +18,7 @@ from rig.wait import PATIENCE_S
 from support.pair import Workers, entry
 from support.wire import STREAM
 
-UNRESPONSIVE = 'tailor_hazards_total{server="a",kind="unresponsive"}'
+UNRESPONSIVE = 'tailor_pauses_total{server="a",kind="unresponsive"}'
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_bytes_on_an_idle_connection_are_no_response(pair):
         with Client(t.admin) as operator:
             t.signal(signal.SIGSTOP)
             warm.send(response(200, b"not for you"))
-            operator.request("POST", "/hazard?server=a&kind=gc&state=begin",
+            operator.request("POST", "/pause?server=a&kind=gc&state=begin",
                              fields=[("Connection", "close")])
             t.signal(signal.SIGCONT)
             assert operator.response().status == 200
@@ -270,8 +270,8 @@ def test_requests_older_than_a_second_give_their_slots_back(upstream, tailor):
     t.wait_settled()
 
 
-def test_overflow_to_the_standby(upstream, tailor):
-    # Goal: where slots are not given back, a standby with room takes what
+def test_overflow_to_the_backup(upstream, tailor):
+    # Goal: where slots are not given back, a backup with room takes what
     # has waited for a second.
     a, b = upstream("a"), upstream("b")
     t = tailor(entry(a, connections_max=2, streams_max=0),
@@ -357,7 +357,7 @@ def test_a_server_that_answers_a_probe_is_not_left(upstream, tailor):
 
 
 @pytest.mark.parametrize("used", [True, False])
-def test_a_standby_that_is_gone(pair, used):
+def test_a_backup_that_is_gone(pair, used):
     # Goal: its end is noticed although no request goes there and no process
     # is known: by the end of an idle connection, or by looking.
     pair.a.serve()
@@ -374,9 +374,9 @@ def test_a_standby_that_is_gone(pair, used):
     t.wait_server("b", state="ready")
 
 
-def test_a_failing_standby_is_asked(upstream, tailor):
-    # Goal: an idle standby whose hedges failed is asked whether it is well
-    # again, and is a standby again within seconds.
+def test_a_failing_backup_is_asked(upstream, tailor):
+    # Goal: an idle backup whose hedges failed is asked whether it is well
+    # again, and is a backup again within seconds.
     a, b = upstream("a"), upstream("b")
     a.serve(answers_but("/x"))
     b.serve(answers_but("/x"))
@@ -401,7 +401,7 @@ def test_a_failing_standby_is_asked(upstream, tailor):
 
 
 def test_connections_are_kept_for_a_swap(upstream, tailor):
-    # Goal: the standby has as many connections as there were requests in
+    # Goal: the backup has as many connections as there were requests in
     # flight, each used once.
     a, b = upstream("a").serve(answers_but("/x")), upstream("b").serve()
     t = checked_pair(tailor, a, b)

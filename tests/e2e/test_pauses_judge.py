@@ -125,10 +125,10 @@ def test_swap():
               (scenes.Hazard(2, "pause", "b", 1), 10.2, 11)]
     good = Outcome("ok", "", 10.0, 10.8, server="a")
     assert rules(good) == []
-    assert rules(outcome("status")) == ["standby"]
+    assert rules(outcome("status")) == ["backup"]
     for other in ({"server": "b"}, {"over": 11.5}, {"over": 10.1}):
-        assert rules(dataclasses.replace(good, **other)) == ["standby"]
+        assert rules(dataclasses.replace(good, **other)) == ["backup"]
     key = 'tailor_hedges_refused_total{reason="breaker",trigger="gc"}'
     assert rules(good, {key: 0}) == []
     assert rules(good, {key: 1}) == rules(good, {}, " server_lost ") == [
-        "standby"]
+        "backup"]

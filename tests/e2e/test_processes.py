@@ -85,7 +85,7 @@ def test_the_worker_is_named(gunicorn, tailor):
     check_worker(t, gunicorn)
     t.wait_server("gunicorn", processes=3)
     assert t.metrics()[
-        'tailor_hazards_total{server="gunicorn",kind="exit"}'] == 0
+        'tailor_pauses_total{server="gunicorn",kind="exit"}'] == 0
 
 
 def test_without_the_kernel(gunicorn, tailor):

@@ -1,6 +1,6 @@
-"""Goal: what is sent again later, to warm a server up or keep a standby warm,
+"""Goal: what is sent again later, to warm a server up or keep a backup warm,
 changes nothing, is sent in no client's name, and is left out where an operator
-says so; hedging.allow permits what it names and nothing else."""
+says so; hedging.repeatable permits what it names and nothing else."""
 
 import pytest
 
@@ -16,8 +16,8 @@ REFUSED = 'tailor_copies_refused_total{reason="%s"}'
 
 @pytest.fixture
 def pair(upstream, tailor):
-    """Two servers, of which the standby is down; start(**sections) puts a
-    tailor before them, copies(t) starts the standby and gives what it is
+    """Two servers, of which the backup is down; start(**sections) puts a
+    tailor before them, copies(t) starts the backup and gives what it is
     warmed up with."""
     a, b = upstream("a").serve(), upstream("b")
     b.stop()
@@ -71,7 +71,7 @@ def names(copies):
 def test_what_may_be_hedged_is_not_done_again(pair):
     # Goal: a rule permits a second copy now; it never makes a write happen
     # later, at a restarted server.
-    t = pair(hedging={"allow": ["DELETE /item/*", "POST /orders/*/confirm",
+    t = pair(hedging={"repeatable": ["DELETE /item/*", "POST /orders/*/confirm",
                                 "POST /*/_search"]})
     finish(t, ("DELETE", "/item/7"), ("POST", "/orders/5/confirm"),
            ("POST", "/i/_search", (), b"{}"), ("GET", "/item/7"),
@@ -81,14 +81,14 @@ def test_what_may_be_hedged_is_not_done_again(pair):
 
 
 def test_a_mirror_changes_nothing(pair):
-    # Goal: the same for the copies that a warm standby gets, which are marked,
+    # Goal: the same for the copies that a warm backup gets, which are marked,
     # and none while it stands still.
     seen = []
     pair.b.serve(lambda r: seen.append(
         (r.method, r.target, r.get("tailor-warmup"))) or response(200, b""))
     pair.b.listen()
     t = pair({"requests": 0, "mirror": 1},
-             hedging={"allow": ["DELETE /item/*", "POST /orders/*/confirm"]})
+             hedging={"repeatable": ["DELETE /item/*", "POST /orders/*/confirm"]})
     t.wait_server("b", state="ready")
     for round_ in range(1, 6):
         finish(t, ("DELETE", "/item/7"), ("POST", "/orders/5/confirm"),
@@ -153,7 +153,7 @@ def test_a_reload_forgets(pair):
 @pytest.mark.parametrize("kind", ["warmup", "mirror", "health"])
 def test_large_responses(upstream, tailor, kind):
     # Goal: a response of which no byte is for a client counts by its head: the
-    # standby becomes ready by its number of requests, however large they are.
+    # backup becomes ready by its number of requests, however large they are.
     a, b = upstream("a"), upstream("b")
     for server in (a, b):
         server.serve(lambda r: response(200, bytes(2 << 20)))
@@ -191,7 +191,7 @@ def test_rules_see_the_path(pair):
     a, b = pair.a.script(), pair.b.script()
     b.listen()
     t = pair({"requests": 0},
-             hedging={"allow": ["POST /*/_search", "DELETE /a/**/z"]})
+             hedging={"repeatable": ["POST /*/_search", "DELETE /a/**/z"]})
     t.wait_server("b", state="ready")
     refused = 0
     with t.client() as c:

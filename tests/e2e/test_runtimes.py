@@ -50,20 +50,20 @@ def test_collections_are_seen(node, tailor):
     need_kernel(t)
     for name in "ab":
         t.wait_server(name, state="ready", source="probes")
-    key = 'tailor_hazards_total{server="a",kind="gc"}'
+    key = 'tailor_pauses_total{server="a",kind="gc"}'
     for _ in range(2):
         for _ in range(3):
             before = t.metrics()[key]
             past(a, "/gc")
             t.wait_metric(key, before + 1)
-            wait_until(lambda: not t.server("a")["hazards"], "a is calm")
+            wait_until(lambda: not t.server("a")["pauses"], "a is calm")
         pid = t.server("a")["pid"]
         os.kill(pid, 9)
         wait_until(lambda: t.server("a")["pid"] not in (0, None, pid),
                    "a is started again")
         t.wait_server("a", state="ready", source="probes")
     assert t.metrics()["tailor_swaps_total"] >= 1
-    assert t.metrics()["tailor_hazards_dropped_total"] == 0
+    assert t.metrics()["tailor_pauses_dropped_total"] == 0
 
 
 def named(t):
@@ -84,12 +84,12 @@ def test_a_collection_of_a_worker_is_named(node, tailor):
     need_kernel(t)
     t.wait_server("a", state="ready", source="probes")
     wait_until(lambda: t.server("a")["processes"] == 3, "its workers are seen")
-    key = 'tailor_hazards_total{server="a",kind="gc"}'
+    key = 'tailor_pauses_total{server="a",kind="gc"}'
 
     def no_hazard():
         """The first process may collect at the same time: then again."""
         before = t.metrics()[key]
-        assert "V8 collection" in named(t)["verdict"]["text"]
+        assert "collecting garbage (V8)" in named(t)["verdict"]["text"]
         return t.metrics()[key] == before
     wait_until(no_hazard, "a worker's collection is no hazard")
 
@@ -152,5 +152,5 @@ def test_a_runtime_that_is_mapped_late(scratch, tailor):
     t.wait_server("a", source="probes")
     assert "runtime_off" not in t.log
     tale = named(t)
-    assert "V8 collection" in tale["verdict"]["text"]
-    assert t.metrics()['tailor_hazards_total{server="a",kind="gc"}'] == 0
+    assert "collecting garbage (V8)" in tale["verdict"]["text"]
+    assert t.metrics()['tailor_pauses_total{server="a",kind="gc"}'] == 0

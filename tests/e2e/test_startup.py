@@ -167,7 +167,7 @@ def test_nothing_to_do(build):
     # Goal: without a server or listener the first step is shown; a key of the
     # command line that is none has the one that is meant.
     for arguments, said in ((), "tailor --listen :8080 --active 127.0.0.1:"), (
-            ("--set", "servers.0.address=:1"), "did you mean servers[0].addr"):
+            ("--set", "servers.x.address=:1"), "did you mean servers[0].addr"):
         status, _, err = ran(build / "tailor", *arguments)
         assert status == 1 and said in err
 
@@ -261,9 +261,9 @@ def test_closed_output(build, tmp_path, upstream, admin, program):
     # Goal: what is opened first is not taken for a closed standard output,
     # and nothing is printed into it; of tailor see test_rights.py.
     server = upstream("active").serve()
-    admin.answers["GET /readyz"] = http(200, "ok\n")
+    admin.answers["GET /info"] = http(200, "{}")
     arguments = {
-        "tailorctl": ["-a", admin.path, "ready"],
+        "tailorctl": ["-a", admin.path, "info"],
         "tailor-load": ["-i", "1", "-n", "5", "-r", "100", "-o",
                         tmp_path / "out", f"http://{server.address}/"]}
     child = subprocess.Popen(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh",

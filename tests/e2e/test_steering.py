@@ -109,7 +109,7 @@ def test_collections_come_when_nobody_is_there(steered, collector, attached,
 @pytest.mark.parametrize("version", jvms.VERSIONS)
 def test_both_collect_while_they_stand_by(steered, version):
     # Goal: however long it takes, and whatever else is collected, each of two
-    # JVMs has its turn to collect as the standby, by the agent's order.
+    # JVMs has its turn to collect as the backup, by the agent's order.
     t, _ = steered("-XX:+UseSerialGC", False, jvms.java_of(version))
     can_be_steered(t)
     with t.client() as c:
@@ -139,7 +139,7 @@ def test_a_heap_between_collections(jvm, tailor, scratch, build, collector,
     t.wait_server("a", state="ready", source="agent")
     t.wait_server("b", state="ready", source="hsperfdata")
     used = 'tailor_server_eden_used_bytes{server="%s"}'
-    gc = 'tailor_hazards_total{server="%s",kind="gc"}'
+    gc = 'tailor_pauses_total{server="%s",kind="gc"}'
     blind = "heap by the agent only" in t.server("b")["detail"]
     assert blind == (int(version) >= 25)
     for name, server in (("a", a), ("b", b)):

@@ -186,7 +186,7 @@ def test_the_idle_server_is_stopped_in_its_collection(pair):
         server = wait_until(turning, "one is collecting", LONG_S)
         os.kill(server["pid"], signal.SIGSTOP)
         try:
-            key = f'tailor_hazards_total{{server="{t.active()}",kind="gc"}}'
+            key = f'tailor_pauses_total{{server="{t.active()}",kind="gc"}}'
             before = t.metrics()[key]
             traffic.until(lambda: t.metrics()[key] > before,
                           "the active one collects by itself")

@@ -60,8 +60,8 @@ def test_exactly_as_many(server, tailor):
     assert sorted(x["id"] for x in listed) == sorted(
         f"r-{i}" for i in range(23))
     metrics = t.metrics()
-    assert metrics["tailor_tales"] == 23
-    assert metrics["tailor_tales_kept_total"] == 23
+    assert metrics["tailor_timelines"] == 23
+    assert metrics["tailor_timelines_kept_total"] == 23
     by_cause = [v for k, v in metrics.items()
                 if k.startswith("tailor_slow_requests_total{cause=")]
     assert sum(by_cause) == 23
@@ -128,7 +128,8 @@ def test_one_total_and_order(server, tailor, ctl):
     assert result.returncode == 0, result.err
     assert f"x-request-id {longest}" in result.out
     assert longest in result.err
-    listed = ctl("-a", t.admin, "slow", "--sort", "total", "-n", "2").out
+    listed = ctl("-a", t.admin, "slow", "--all", "--sort", "total",
+                 "-n", "2").out
     assert f"why {longest}" in listed.split("listed:")[1]
     assert "slower than the target (now " in listed
     result = ctl("-a", t.admin, "slow", "--sort", "size")
@@ -199,24 +200,24 @@ def test_a_disk_that_is_full_for_a_while(server, tailor, scratch, faults):
     keep = {"target": "0", "store": str(store)}
     t = tailor(server, slow=keep)
     ask_many(t, 2, prefix="before")
-    t.wait_metric("tailor_tales_kept_total", 2)
-    assert t.metrics()["tailor_tales_on_disk"] == 1
+    t.wait_metric("tailor_timelines_kept_total", 2)
+    assert t.metrics()["tailor_timelines_on_disk"] == 1
     t.signal(12)  # SIGUSR2
     t.wait_log("^calls fail$")
     ask_many(t, 3, prefix="full")
     t.wait_log("store_in_memory .* error=.No space left")
-    t.wait_metric("tailor_tales_kept_total", 5)
-    assert t.metrics()["tailor_tales_on_disk"] == 0
+    t.wait_metric("tailor_timelines_kept_total", 5)
+    assert t.metrics()["tailor_timelines_on_disk"] == 0
     assert len(slow(t)) == 5
     t.signal(12)
     t.wait_log("store_on_disk")
     metrics = t.metrics()
-    assert metrics["tailor_tales_on_disk"] == 1
-    assert metrics["tailor_tales_disk_failures_total"] == 1
-    assert metrics["tailor_tales_kept_total"] == 5
-    assert metrics["tailor_tales_failed_total"] == 0
+    assert metrics["tailor_timelines_on_disk"] == 1
+    assert metrics["tailor_timelines_disk_failures_total"] == 1
+    assert metrics["tailor_timelines_kept_total"] == 5
+    assert metrics["tailor_timelines_failed_total"] == 0
     ask_many(t, 1, prefix="after")
-    t.wait_metric("tailor_tales_kept_total", 6)
+    t.wait_metric("tailor_timelines_kept_total", 6)
     listed = slow(t)
     assert len(listed) == 6
     t.stop()
@@ -242,7 +243,7 @@ def test_slowest_of_a_window(upstream, tailor, scratch):
     with t.client() as client:
         client.request("GET", "/held", fields=[("X-Request-Id", "held")])
         request = server.expect()
-        wait_until(lambda: t.metrics()["tailor_tales_told_total"] >= 2
+        wait_until(lambda: t.metrics()["tailor_timelines_told_total"] >= 2
                    and time.monotonic() - begin > took + 0.1,
                    "others were examined, and took less")
         request.reply(200, b"at last")
@@ -346,13 +347,13 @@ def test_live(upstream, tailor):
     assert live["schema"] == "tailor.live/1"
     assert (live["requests"], live["slow_requests"]) == (7, 7)
     assert sum(b["requests"] for b in live["latency"]) == 7
-    assert [(s["name"], s["hazards"]) for s in live["servers"]] == [
+    assert [(s["name"], s["pauses"]) for s in live["servers"]] == [
         ("active", ["gc"]), ("backup", [])]
-    (one,) = live["hazards"]
+    (one,) = live["pauses"]
     assert (one["server"], one["kind"]) == (0, "gc")
     assert "ended_ago_ns" not in one
     t.hazard("active", "end")
-    (one,) = t.ask_json("/live.json")["hazards"]
+    (one,) = t.ask_json("/live.json")["pauses"]
     assert 0 <= one["ended_ago_ns"] <= one["began_ago_ns"]
     assert sum(c["requests"] for c in live["causes"]) == 7
     assert [x["id"] for x in live["slow"]] == [x["id"] for x in slow(t)]

@@ -57,7 +57,7 @@ def story_read(client, send):
         tale = story(client, name)
         verdict = tale["verdict"]
         return tale if verdict["code"] != "not_observed" and \
-            "the observer was late" not in verdict["text"] else None
+            "observer thread was late" not in verdict["text"] else None
     return wait_until(read, "the observer is there in time")
 
 

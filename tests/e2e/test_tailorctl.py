@@ -66,7 +66,10 @@ def test_what_is_not_seen(ask, admin):
 def test_slow_table(ask, admin):
     """Goal: a slow request, its cause and verdict, the id that "why" takes."""
     admin.answers["GET /slow?n=5"] = http(200, json.dumps(SLOW))
-    result = ask("slow", "-n", "5")
+    (line,) = ask("slow", "-n", "5").out.splitlines()[1:]
+    assert line.startswith(
+        "10-04 10:15  41.2ms gc             200    req-1            GET /search?q=")
+    result = ask("slow", "-n", "5", "--all")
     assert result.returncode == 0, result.err
     lines = result.out.splitlines()
     assert lines[1].startswith("10-04 10:15  41.2ms gc             north ")
@@ -89,7 +92,7 @@ def test_why_it_is_listed(ask, admin, fields, words):
     """Goal: each row says why it is there, within 80 columns."""
     document = {**SLOW, "slow": [{**SLOW["slow"][0], **fields}]}
     admin.answers["GET /slow?n=20"] = http(200, json.dumps(document))
-    out = " ".join(ask("slow").out.split())
+    out = " ".join(ask("slow", "--all").out.split())
     assert f" listed: {words} why req-1" in out
 
 
@@ -140,6 +143,22 @@ def test_why_the_slowest(ask, admin):
     assert result.err == "tailorctl: no slow request is kept from that time\n"
 
 
+def test_why_is_short(ask, admin):
+    """Goal: at most 20 lines, of the first three paragraphs; --all and a pipe
+    have all."""
+    body = "\n\n".join("\n".join(f"{p} {i}" for i in range(6))
+                       for p in "vrcp") + "\n"
+    admin.answers["GET /timeline/7"] = http(200, body)
+    short = ask("why", "7").out.splitlines()
+    assert short[:18] == body.splitlines()[:18] and len(short) == 20
+    assert short[18:] == [
+        "...", "More: --all (picture, threads, events), or -o why.html"]
+    assert ask("why", "7", "--all").out == body
+    body = "a\n\nb\n\nc\n\nd\n"
+    admin.answers["GET /timeline/7"] = http(200, body)
+    assert ask("why", "7").out == "a\n\nb\n\nc\n\n" + short[-1] + "\n"
+
+
 @pytest.mark.parametrize("status", [404, 410, 500, 503])
 def test_refusals_are_said(ask, admin, status):
     """Goal: an error of the tailor's is shown, and is exit status 1."""
@@ -162,22 +181,16 @@ def test_advice_is_said(ask, admin):
     admin.answers["POST /drain?server=a"] = http(409, json.dumps(
         {"error": "nobody else is ready", "forceable": True}))
     assert ask("drain", "a").err == (
-        "tailorctl: nobody else is ready; use --force to do it all the "
-        "same\n")
+        "tailorctl: nobody else is ready; use --force to do it anyway\n")
 
 
 @pytest.mark.parametrize("asked, reply, words, status, said", [
-    ("GET /readyz", http(200, "ok\n"), "ready", 0, "ok\n"),
-    ("GET /readyz", http(503, "no server is ready\n"), "ready", 1,
-     "tailorctl: no server is ready\n"),
-    ("GET /readyz", http(503, "no\n"), "ready -j", 1,
-     '{"ready":false,"status":503}\ntailorctl: no\n'),
     ("POST /switch", http(200, '{"active":"south"}'), "switch", 0,
      "active: south\n"),
     ("POST /switch", http(200, '{"active":"south"}'), "switch --json", 0,
      '{"active":"south"}\n'),
-    ("POST /switch", http(409, '{"error":"standby is down"}'), "switch", 1,
-     "tailorctl: standby is down\n"),
+    ("POST /switch", http(409, '{"error":"backup is down"}'), "switch", 1,
+     "tailorctl: backup is down\n"),
     ("GET /timeline/a%20b%2Fc", http(200, "38 ms: GC\n│▇▇│\n"), "why a%b/c", 0,
      "38 ms: GC\n│▇▇│\n"),
     ("GET /timeline/7?format=json", http(200, '{"a":1}'), "why 7 --json", 0,

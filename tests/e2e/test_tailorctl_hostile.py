@@ -50,7 +50,7 @@ def test_hostile_replies(ask, admin, reply, complaint):
 
 @pytest.mark.parametrize("wrong", [
     "null", "7", "[]", '{"servers":7}', '{"servers":[7,null,"x",{}]}',
-    '{"servers":[{"name":7,"hazards":[1,{}],"inflight":"x","p50_ns":1e300}]}',
+    '{"servers":[{"name":7,"pauses":[1,{}],"inflight":"x","p50_ns":1e300}]}',
 ])
 def test_unexpected_json(ask, admin, wrong):
     """Goal: JSON of another shape is shown as unknown, not trusted."""

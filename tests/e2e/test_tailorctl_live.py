@@ -44,7 +44,7 @@ def test_known_traffic(ctl, upstream, tailor):
     assert len(requests('server == "backup" and status == 200')) >= 4
     assert requests('server == "active" and total > 1m') == []
     middle = sorted(r["total"] for r in mine)[len(mine) // 2]
-    assert {r["request"] for r in requests(f"bytes and total <= {middle}")} == {
+    assert {r["request"] for r in requests(f"bytes and total <= {middle}ns")} == {
         r["request"] for r in mine if r["total"] <= middle}
     lines = ask("log", "--dump", "--requests").splitlines()
     assert len([x for x in lines if " active " in x]) == 7
@@ -56,7 +56,7 @@ def test_known_traffic(ctl, upstream, tailor):
     assert rows[0]["count"] > 0 and rows[-1]["count"] > 0
     assert "|" in ask("top", "-1", "--by", "latency")
 
-    t.wait_metric("tailor_tales", 11)
+    t.wait_metric("tailor_timelines", 11)
     rows = json.loads(ask("top", "-1", "-j", "--by", "path"))["rows"]
     paths = {row["name"]: row["count"] for row in rows}
     assert (paths["/a"], paths["/b"]) == (7, 4)
@@ -70,13 +70,14 @@ def test_known_traffic(ctl, upstream, tailor):
     one = json.loads(ask("slow", "-j", "--path", "/b", "-n", "1"))["slow"][0]
     assert one["target"].startswith("/b")
     assert "<svg " in ask("why", one["id"], "--svg")
-    assert ask("pin", one["id"]) == "pinned\n"
-    assert f"why {one['id']}" in ask("slow", "--path", "/b")
+    ask("why", one["id"], "--pin")
+    assert "pinned" in ask("slow", "-j", "--path", "/b")
+    assert one["id"] in ask("slow", "--path", "/b")
     assert "GET /b" in ask("why", one["id"])
     json.loads(ask("why", one["id"], "--json"))
     assert "tailor_connections_total" in ask("metrics", "tailor_conn")
     assert f"pid: {t.pid}" in ask("info")
-    assert ask("ready")
+    assert ask("servers")
     events = ask("log", "--dump")
     assert "proxy_receive" in events and "proxy_finish" in events
     result = ctl("-a", t.admin, "why", "no-such-request")
@@ -92,7 +93,7 @@ def test_a_page_for_a_browser(build, upstream, tailor):
     t = tailor(upstream("active").serve(), slow={"target": "0"})
     with t.client() as client:
         client.get("/a", fields=[("X-Request-Id", "one")])
-    t.wait_metric_is("tailor_tales", 1)
+    t.wait_metric_is("tailor_timelines", 1)
     with subprocess.Popen([build / "tailorctl", "-a", t.admin, "live"],
                           text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as relay:

@@ -53,7 +53,7 @@ def test_log_dump(ctl, stream):
         "in_flight=18446744073709551615 cookie=18446744073709551615",
         "first_byte_ns=18446744073709551615"]
     assert re.fullmatch(r"\S+ - type_beef", lines[4])
-    assert result.err == "3 events, 0 overtaken\n"
+    assert result.err == "3 events, 0 missed\n"
 
 
 def test_log_json_and_stop(ctl, stream):
@@ -97,7 +97,7 @@ def test_log_follows(build, stream, admin):
         lines = child.stdout.read().splitlines()
         assert child.wait(PATIENCE_S) == 0
         shown = [line for line in lines if re.match(r"\d\d:", line)]
-        assert re.fullmatch(rf"{len(shown)} events?, 0 overtaken\n",
+        assert re.fullmatch(rf"{len(shown)} events?, 0 missed\n",
                             child.stderr.read())
         counts = [int(n) for n in re.findall(r"count=(\d+)", "\n".join(shown))]
         assert all(n > 100 for n in counts)  # none of the old ones

@@ -42,9 +42,6 @@ LISTED = {"target_ns": 20_000_000, "slow": [
      "status": 503, "finished": "2026-11-20T10:15:03.000Z",
      "verdict": "40 of 41 ms: north was in a gc. " * 4}
     for n, cause in enumerate(["gc", "unknown"])]}
-LEDGER = {"requests": 9, "sent": 4, "won": 3, "sent_to": {
-    name * 4: 2 for name in ("north", "south", "east", "west")},
-    "extra_load": {"actual": 0.1}}
 GAIN = {"block_ns": 900_000_000_000, "uptime_ns": 10 ** 15,
         "edges_ns": [0, 10_000, 20_000, 400_000_000], "blocks": [
             {"requests": 9, "met": 2, "again": 1, "failed": 3, "saved": 2,
@@ -59,7 +56,7 @@ def answers(admin):
     """What the stub says."""
     for target, value in (("/servers", SERVERS), ("/live.json", LIVE),
                           ("/slow?n=1000", SLOW), ("/slow?n=20", LISTED),
-                          ("/ledger", LEDGER), ("/gain", GAIN)):
+                          ("/gain", GAIN)):
         admin.answers[f"GET {target}"] = http(200, json.dumps(value))
     admin.answers["GET /metrics"] = http(200, METRICS)
 
@@ -135,7 +132,7 @@ def screen(build, admin):
 
 
 COMMANDS = [["servers"], ["top", "-1"], ["top", "-1", "--by", "path"],
-            ["events"], ["slow"], ["ledger"], ["gain"]]
+            ["log", "--list"], ["slow"], ["gain"]]
 
 
 @pytest.mark.parametrize("words", COMMANDS)
@@ -147,7 +144,7 @@ def test_colours_and_width(ctl, screen, admin, words):
         s = screen(*words, **more)
         assert s.end() == 0
         text = s.text.replace("\r", "")
-        assert ("\x1b[" in text) == (not more and words != ["events"])
+        assert ("\x1b[" in text) == (not more and "--list" not in words)
         assert ESCAPE.sub("", text) == plain
     wide = screen(*words, columns=200)
     assert wide.end() == 0
@@ -172,7 +169,7 @@ def test_the_head_of_top(ctl, admin):
     # Goal: rates and bounds are those of the last 10 to 20 seconds.
     out = ctl("-a", admin.path, "top", "-1").out.splitlines()
     assert out[0] == "mode act  up 2.0h  active north ready  " \
-        "standby south warming"
+        "backup south warming"
     assert out[1] == "10/s  p50 <1.00ms  p99 <20.0ms  in flight 3  " \
         "hedges 0.5/s  swaps 4"
     now = json.loads(ctl("-a", admin.path, "top", "-1", "-j",

@@ -55,7 +55,7 @@ def test_without_capabilities(upstream, tailor):
     assert sum(p["e"] - p["b"] for p in tale["path"]) == tale["total"]
     # On a busy machine the observer may not have been there in time.
     said = {"unknown": "without kernel events",
-            "not_observed": "the observer was late"}
+            "not_observed": "observer thread was late"}
     assert said[tale["verdict"]["code"]] in tale["verdict"]["text"]
     assert json.dumps(tale["events"]).count('"proxy_receive"') == 1
 

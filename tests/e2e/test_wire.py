@@ -292,7 +292,7 @@ def test_trusted_peers_are_believed(one):
     # Goal: their X-Forwarded-For is extended, the rest kept, Forwarded and Via
     # added, the latter after others and with the client's version.
     one.server.serve()
-    t = one(talechain=STRANGERS, proxy={"trust": ["127.0.0.0/8"],
+    t = one(talechain=STRANGERS, proxy={"trusted_proxies": ["127.0.0.0/8"],
                                         "add_fields": ["forwarded", "via"]})
     answer = t.get(fields=[("X-Request-Id", "theirs"), ("Via", "1.0 x"),
                            ("X-Forwarded-For", "1.2.3.4"),

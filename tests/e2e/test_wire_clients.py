@@ -35,7 +35,7 @@ def behind(upstream, tailor):
         address = f"127.0.0.1:{free_port()}"
         return server, tailor(
             server, listen=[f"{address} proxy_protocol"],
-            proxy={"trust": ["127.0.0.0/8"], **proxy})
+            proxy={"trusted_proxies": ["127.0.0.0/8"], **proxy})
     return start
 
 
@@ -86,12 +86,12 @@ def test_proxy_header_must_be_there(behind):
 def test_proxy_header_of_whom_and_when(behind):
     # Goal: who is not trusted cannot say who he is; a connection that says
     # nothing does not stay.
-    _, t = behind(trust=["10.0.0.0/8"])
+    _, t = behind(trusted_proxies=["10.0.0.0/8"])
     with t.client() as c:
         c.expect_end()
     assert t.metrics()[
         'tailor_connections_rejected_total{reason="untrusted"}'] == 1
-    t.reload(proxy={"trust": ["127.0.0.0/8"], "header_timeout": "100ms"})
+    t.reload(proxy={"trusted_proxies": ["127.0.0.0/8"], "header_timeout": "100ms"})
     with t.client() as c:
         c.send(b"PROXY ")
         c.expect_end()

@@ -34,7 +34,7 @@ def filled(head, size):
 def test_request_heads_at_the_limit(one, begin):
     # Goal: exactly the limit passes, with all that Tailor can add.
     t = one(proxy={"add_fields": ["forwarded", "via"],
-                   "trust": ["127.0.0.1/32"]},
+                   "trusted_proxies": ["127.0.0.1/32"]},
             hedging={"mode": "watch"})
     one.server.serve()
     for size, status in ((LIMIT - 1, 200), (LIMIT, 200), (LIMIT + 1, 431)):

@@ -112,7 +112,8 @@ case_config_errors(void)
 	static const char text[] =
 	    "{\"listne\": 3, \"proxy\": {\"body_max\": -1, \"via\": 2},\n"
 	    " \"servers\": [{\"address\": \"x\"}, 5, {}, {}],\n"
-	    " \"hedging\": {\"mode\": \"wach\", \"allow\": [1, \"x y z\"]}}";
+	    " \"hedging\": {\"mode\": \"wach\", \"repeatable\": [1, \"x y "
+	    "z\"]}}";
 	struct config_errors errors = {0};
 	struct config *c = NULL;
 	int err;

@@ -67,9 +67,9 @@ def hedge(t):
         with t.client() as c:
             c.request("GET", "/hedge")
             t.servers.asked.wait(0.3)
-            t.ask(f"/hazard?server={active}&kind=gc&state=begin", "POST")
+            t.ask(f"/pause?server={active}&kind=gc&state=begin", "POST")
             response = c.response()
-            t.ask(f"/hazard?server={active}&kind=gc&state=end", "POST")
+            t.ask(f"/pause?server={active}&kind=gc&state=end", "POST")
             checked(response, "/hedge")
 
 
@@ -136,7 +136,7 @@ def ask_admin(t):
 
 def act(t):
     for target in ("/switch?server=b", "/switch?server=a",
-                   "/drain?server=b", "/ready?server=b", "/restart?server=b",
+                   "/drain?server=b", "/undrain?server=b", "/restart?server=b",
                    "/log?level=info", "/log?level=debug"):
         t.ask(target, "POST")
 

@@ -52,7 +52,7 @@ class Resent(Hazard):
     kind = "gc-resent"
     services = ("jdk-serial",)
     accept = None
-    naming = "began a gc"
+    naming = "began to collect garbage"
     own_stage = True
     servers = 2
     COMPUTE_MS = 8

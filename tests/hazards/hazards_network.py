@@ -208,7 +208,7 @@ class Loss(Received):
         cls.host = Namespace()
         return {"listen": [f"127.0.0.1:{free_port()}",
                            f"{Namespace.HERE}:{cls.listen[1]}"],
-                "proxy": {"trust": ["127.0.0.1/32", "198.51.100.0/30"]}}
+                "proxy": {"trusted_proxies": ["127.0.0.1/32", "198.51.100.0/30"]}}
 
     def start(self):
         super().start()

@@ -94,7 +94,7 @@ class Reference(Process):
 # What names its own files, and nothing that a newcomer would not leave alone.
 CONFIG = {
     "profiler": {"kernel": "off", "channel_socket": "", "stream": ""},
-    # A standby without a history would be READY after ten seconds.
+    # A backup without a history would be READY after ten seconds.
     "warmup": {"max": "1s"},
     "slow": {"keep_slowest": 0},
 }

@@ -16,7 +16,7 @@ PLOTS = {
     # name: how often it is drawn
     "pause": 5,         # the active server stands still, once or more
     "both paused": 4,   # both, overlapping
-    "standby paused": 2,
+    "backup paused": 2,
     "killed": 4,        # kill -9, started again; perhaps then the other
     "killed, paused": 2,  # the active one killed while the other is paused
     "hung": 2,          # stands still, or answers nothing, for good
@@ -233,7 +233,7 @@ class Author:
                 for server in "ab"]
         return max(ends) + 1
 
-    def draw_standby_paused(self):
+    def draw_backup_paused(self):
         known = self.dice.random() < 0.5
         return self.hazard(1, "pause", "b", self.dice.uniform(1, 5),
                            known) + 1
@@ -274,7 +274,7 @@ class Author:
         return end + 1
 
     def draw_swap(self):
-        """First to a standby that has served nothing, then back; no load
+        """First to a backup that has served nothing, then back; no load
         besides."""
         count, at = self.dice.choice(SWAP_SIZES), 1.0
         for server in "ab":

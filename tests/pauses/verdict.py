@@ -25,7 +25,7 @@ wrong     A response in a server's name with another body, or one that is
 executed  A safe request is executed twice at most, any other once; a copy
           for warm-up or mirror is a safe request's.
 lost      Tailor answered, but no server has executed it.
-standby   Of a swap, whatever the others did: each request that was at a server
+backup   Of a swap, whatever the others did: each request that was at a server
           when it stopped is answered by the other one before it goes on; no
           swap and no hedge was refused, and no server declared lost.
 """
@@ -159,14 +159,14 @@ def swapped(plans, outcomes, pauses, metrics, log):
         waited += out.begun < begin < out.over
         if not out.ok or (out.over > begin and (
                 out.server == hazard.server or out.over > end)):
-            yield Fault("standby", plan.ident, f"{hazard.server} stood still "
+            yield Fault("backup", plan.ident, f"{hazard.server} stood still "
                         f"for {end - begin:.1f} s: {describe(plan, outcomes)}")
     if waited < len(plans) / 2:
-        yield Fault("standby", "-", f"only {waited} were under way then")
+        yield Fault("backup", "-", f"only {waited} were under way then")
     refused = {key: value for key, value in metrics.items()
                if value and key.startswith(REFUSALS)}
     if refused or LOST in log:
-        yield Fault("standby", "-", f"refused {refused}, declared lost "
+        yield Fault("backup", "-", f"refused {refused}, declared lost "
                     f"{log.count(LOST)} times")
 
 

@@ -29,7 +29,7 @@ NICER = ["nice", "-n", "-18", "chrt", "-o", "0"]  # ordinary, yet before most
 CONFIG = {
     "warmup": {"requests": 0},
     "hedging": {"mode": "watch"},
-    "proxy": {"stop_timeout": "2s", "trust": ["127.0.0.1/32"]},
+    "proxy": {"stop_timeout": "2s", "trusted_proxies": ["127.0.0.1/32"]},
     "talechain": {"allow": ["127.0.0.1/32"]},
     "slow": {"target": "2ms"},
     "analysis": {"cpu": 1},  # each of them
@@ -61,7 +61,7 @@ class Disturber(Process):
 
     def __init__(self, build):
         super().__init__(
-            [os.path.join(build, "hazards", "disturb"), SERVER_CPU, -20],
+            [os.path.join(build, "pauses", "disturb"), SERVER_CPU, -20],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def begin(self, what, after_us, us, pid=0):
@@ -158,7 +158,7 @@ class Stage:
     def restart(self):
         """A new tailor, which listens; its servers may not be ready."""
         if self._preload:
-            os.environ["LD_PRELOAD"] = os.path.join(self.build, "hazards",
+            os.environ["LD_PRELOAD"] = os.path.join(self.build, "pauses",
                                                     self._preload)
         try:
             self.tailor = Tailor(self.build, self._directory, self._config)

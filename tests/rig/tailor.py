@@ -114,7 +114,7 @@ class Tailor(Process):
     def hazard(self, server, state, kind="gc"):
         """Say that a hazard of a server begins or ends, as an agent would."""
         response = self.ask(
-            f"/hazard?server={server}&kind={kind}&state={state}", "POST")
+            f"/pause?server={server}&kind={kind}&state={state}", "POST")
         assert response.status == 200, response.body
 
     def metrics(self):

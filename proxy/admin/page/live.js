@@ -103,7 +103,7 @@ function drawServers(j) {
     cell(s.name, s.active ? html("b", {}, " (active)") : "", html("br", {}),
          soft(s.address)),
     html("td", { class: s.state === "down" ? "bad" : "good" }, s.state),
-    html("td", { class: "named" }, html("b", {}, s.hazards.join(" "))),
+    html("td", { class: "named" }, html("b", {}, s.pauses.join(" "))),
     html("td", { class: "named" },
          s.source === "pidfd" ? "its end only" : s.source),
     number(s.inflight), number(duration(s.p50_ns)), number(duration(s.p95_ns)),
@@ -162,7 +162,7 @@ function drawHazards(j) {
     svg("svg", { viewBox: "0 0 1 1", fill: fills[k.kind] },
       svg("rect", { width: 1, height: 1 })), k.words)));
   /* A collection is a safepoint too: it is drawn last. */
-  for (const h of [...j.hazards].sort((a, b) =>
+  for (const h of [...j.pauses].sort((a, b) =>
          (a.kind === "gc") - (b.kind === "gc"))) {
     const end = h.ended_ago_ns ?? 0, from = x(h.began_ago_ns);
     /* A pause of a millisecond is a thousandth of a pixel. */
@@ -183,7 +183,7 @@ function drawHazards(j) {
       svg("text", { x: at, y: y + 15, "text-anchor": anchor },
           m === 0 ? "now" : `-${m} min`)];
   });
-  chart("hazards", y + 22, [...axis, ...parts]);
+  chart("pauses", y + 22, [...axis, ...parts]);
 }
 
 /* A cell for each slice and latency, and a point for each slow request that was
@@ -352,7 +352,7 @@ function draw(j) {
   const link = document.activeElement, href = link.getAttribute("href");
   const part = link.closest("[id]");
   document.querySelector("main").hidden = false;
-  WIDTH = Math.max(300, $("hazards").parentElement.clientWidth - 2);
+  WIDTH = Math.max(300, $("pauses").parentElement.clientWidth - 2);
   shown = j;
   for (const one of draws) one(j);
   if (href !== null && !link.isConnected)

@@ -6,6 +6,7 @@
 //	/garbage?kb=N		allocate N KiB that nothing keeps
 //	/large?kb=N		allocate one array of N KiB that nothing keeps
 //	/wait?ms=N		answer after N ms
+//	/compute?ms=N		the same, but computing
 //	/events?ms=N		an event each N ms, until the client is gone
 //	POST /count		count one
 //	/counted		how many have been counted
@@ -116,6 +117,21 @@ public final class Server {
 		}
 	}
 
+	private static long computed;
+
+	private static void compute(int milliseconds) {
+		long end = System.nanoTime() + milliseconds * 1000000L;
+
+		while (System.nanoTime() < end)
+			computed += spin(computed);
+	}
+
+	private static long spin(long value) {
+		for (int i = 0; i < 100000; i++)
+			value = value * 31 + i;
+		return value;
+	}
+
 	private static void pause(int milliseconds) {
 		try {
 			Thread.sleep(milliseconds);
@@ -163,6 +179,10 @@ public final class Server {
 		    events(exchange, number(exchange)));
 		server.createContext("/wait", exchange -> {
 			pause(number(exchange));
+			answer(exchange);
+		});
+		server.createContext("/compute", exchange -> {
+			compute(number(exchange));
 			answer(exchange);
 		});
 		server.createContext("/count", exchange ->

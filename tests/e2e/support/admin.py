@@ -8,13 +8,13 @@ SERVERS = {
     "servers": [
         {"name": "north", "address": "127.0.0.1:9001", "pid": 812,
          "program": "java", "processes": 3,
-         "state": "ready", "active": True, "hazards": ["gc", "safepoint"],
+         "state": "ready", "active": True, "pauses": ["gc", "safepoint"],
          "source": "agent", "detail": "OpenJDK 17", "inflight": 3,
          "draining": 1, "connections": {"idle": 5, "busy": 4},
          "p50_ns": 813000, "p95_ns": 41200000, "restarts": 2, "errors": 7,
          "responses_per_s": 812.4, "errors_per_s": 0.23},
         {"name": "a-backup-with-quite-a-long-name", "address": "unix:/s",
-         "pid": 0, "state": "down", "active": False, "hazards": [],
+         "pid": 0, "state": "down", "active": False, "pauses": [],
          "source": "none", "detail": "x" * 300},
     ]}
 

@@ -104,6 +104,8 @@ def check_figures(result):
         assert f["trust"] == trust(f["least_ns"], f["reported_ns"]), f
     assert (result.verdict == "good") == all(
         f["trust"] == "good" for f in figures.values())
+    assert (result.verdict == "approximate") == (
+        {f["trust"] for f in figures.values()} - {"good"} == {"within"})
     assert (result.verdict == "bad") == any(
         f["trust"] == "doubtful" and f["scope"] == "median"
         and f["statistic"] in ("p50", "p90", "p99")

@@ -81,6 +81,21 @@ TEST(few_episodes_are_not_ranked)
 	blame_free(&s);
 }
 
+/* Goal: one request is one episode of each of its causes, however long it took
+ * and however short the time is that it stands for. */
+TEST(one_request_is_one_episode)
+{
+	struct blame_set *s = population_make(&population[0], 1, 1, true);
+	struct blame_options o = {.p = 0.99, .resamples = 50};
+	static struct blame_report r;
+
+	assert_int_equal(blame_analyze(s, &o, &r), 0);
+	assert_true(r.lines > 0);
+	for (unsigned i = 0; i < r.lines; i++)
+		assert_true(r.line[i].episodes <= 1);
+	blame_free(&s);
+}
+
 TEST(what_was_not_observed_is_given_to_no_cause)
 {
 	struct blame_set *s = population_make(&population[8], 30000, 1, true);

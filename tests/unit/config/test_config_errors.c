@@ -147,11 +147,12 @@ static const struct {
     {"{\"proxy\": {\"cpu\": \"0-1\"}}",
 	"t:1:19: proxy.cpu: \"0-1\" is not \"auto\", \"none\" or the number "
 	"of a CPU\n"},
-    {"{\"proxy\": {\"trust\": [\"10.0.0.1/8\", \"x\"]}}",
-	"t:1:22: proxy.trust: \"10.0.0.1/8\": an address within the "
+    {"{\"proxy\": {\"trusted_proxies\": [\"10.0.0.1/8\", \"x\"]}}",
+	"t:1:32: proxy.trusted_proxies: \"10.0.0.1/8\": an address within the "
 	"network; write \"10.0.0.0/8\"\n"},
-    {"{\"proxy\": {\"trust\": [\"10.0.0.0/33\"]}}",
-	"t:1:22: proxy.trust: \"10.0.0.0/33\": the part after / is not in "
+    {"{\"proxy\": {\"trusted_proxies\": [\"10.0.0.0/33\"]}}",
+	"t:1:32: proxy.trusted_proxies: \"10.0.0.0/33\": the part after / is "
+	"not in "
 	"0..32\n"},
     {"{\"profiler\": {\"stream_slots\": 5000}}",
 	"t:1:31: profiler.stream_slots: 5000 is not a power of two in "
@@ -207,8 +208,9 @@ static const struct {
     {"{\"servers\": [{\"launch\": {\"environment\": {\"A\": \"\", "
      "\"A\": \"\"}}}]}",
 	"t:1:56: servers[0].launch.environment.A: \"\": it is given twice\n"},
-    {"{\"hedging\": {\"allow\": [\"PUT\"]}}",
-	"t:1:24: hedging.allow: \"PUT\": a rule is a method, a space and a "
+    {"{\"hedging\": {\"repeatable\": [\"PUT\"]}}",
+	"t:1:29: hedging.repeatable: \"PUT\": a rule is a method, a space and "
+	"a "
 	"path pattern: write it like \"POST /*/_search\": * is one "
 	"segment, ** any number\n"},
     {"{\"warmup\": {\"exclude\": [\"GET /admin\"]}}",
@@ -431,9 +433,9 @@ static const struct {
      "\"servers\": [{\"address\": \":1\"}]}",
 	"listen: :80 is given twice\n"
 	"listen: no peer may connect to :80; name the "
-	"peers in proxy.trust\n"
+	"peers in proxy.trusted_proxies\n"
 	"listen: no peer may connect to unix:/a; name "
-	"the peers in proxy.trust\n"},
+	"the peers in proxy.trusted_proxies\n"},
     {"{\"listen\": \":80\", \"servers\": [{\"address\": "
      "\"localhost:1\"}, {\"name\": \"a\", "
      "\"address\": \"127.0.0.1:1\"}]}",

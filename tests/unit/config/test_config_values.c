@@ -245,10 +245,10 @@ TEST(test_a_whole_file)
 	    "    \"cpus\": \"0-3,8\", \"stop_timeout\": 2.5},},\n"
 	    "  {\"address\": \"localhost:65535\"}],\n"
 	    "\"hedging\": {\"triggers\": \"safepoint\",\n"
-	    "  \"allow\": [\"POST /*/_search\", \"PUT /a/**\"],\n"
+	    "  \"repeatable\": [\"POST /*/_search\", \"PUT /a/**\"],\n"
 	    "  \"body_max\": 1000, \"timer_delay\": 0.5},\n"
 	    "\"proxy\": {\"cpu\": 3, \"add_fields\": \"via\",\n"
-	    "  \"trust\": [\"10.0.0.0/8\", \"2001:db8::/32\", "
+	    "  \"trusted_proxies\": [\"10.0.0.0/8\", \"2001:db8::/32\", "
 	    "\"192.168.1.1\", \"unix\"], \"idle_timeout\": \"1.5m\"},\n"
 	    "\"profiler\": {\"poll\": \"sleep:250us\", \"stream\": \"\"},\n"
 	    "\"log\": {\"level\": \"debug\", \"format\": \"json\"}, }");
@@ -279,7 +279,7 @@ TEST(test_a_whole_file)
 	assert_string_equal(c->server[1].name, "b");
 	assert_true(TRIGGERS(SAFEPOINT));
 	assert_false(TRIGGERS(GC) || TRIGGERS(EXIT));
-	assert_string_equal(c->hedging.allow[1], "PUT /a/**");
+	assert_string_equal(c->hedging.repeatable[1], "PUT /a/**");
 	assert_int_equal(c->hedging.body_max_bytes, 1000);
 	assert_int_equal(c->hedging.timer_delay_ns, 500000);
 	assert_int_equal(c->hedging.timer_percentile, 0);
@@ -287,11 +287,11 @@ TEST(test_a_whole_file)
 	assert_false((c->proxy.add_fields & CONFIG_ADD_SERVER_TIMING));
 	assert_string_equal(c->proxy.cpu, "3");
 	assert_int_equal(c->proxy.networks, 4);
-	assert_int_equal(c->proxy.trust[1].address[1], 0x01);
-	assert_int_equal(c->proxy.trust[1].bits, 32);
-	assert_int_equal(c->proxy.trust[2].bits, 32);
-	assert_int_equal(c->proxy.trust[3].family, AF_UNIX);
-	assert_int_equal(c->proxy.trust[3].bits, 0);
+	assert_int_equal(c->proxy.trusted_proxies[1].address[1], 0x01);
+	assert_int_equal(c->proxy.trusted_proxies[1].bits, 32);
+	assert_int_equal(c->proxy.trusted_proxies[2].bits, 32);
+	assert_int_equal(c->proxy.trusted_proxies[3].family, AF_UNIX);
+	assert_int_equal(c->proxy.trusted_proxies[3].bits, 0);
 	assert_int_equal(c->proxy.idle_timeout_ns, 90000000000);
 	assert_int_equal(c->profiler.sleep_ns, 250000);
 	assert_string_equal(c->profiler.stream, "");
@@ -343,7 +343,7 @@ TEST(test_set)
 		"[\"A=1 2\"]"},
 	    {"hedging.mode", "watch", "\"watch\""},
 	    {"hedging.triggers", "exit,safepoint", "[\"safepoint\",\"exit\"]"},
-	    {"hedging.allow", "[\"POST /a,b\"]", "[\"POST /a,b\"]"},
+	    {"hedging.repeatable", "[\"POST /a,b\"]", "[\"POST /a,b\"]"},
 	    {"hedging.budget_ratio", "0.25", "0.25"},
 	    {"warmup.fields", "Cookie,X-Tenant", "[\"Cookie\",\"X-Tenant\"]"},
 	    {"proxy.websocket", "true", "true"},

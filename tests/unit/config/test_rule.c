@@ -1,5 +1,5 @@
-/* Goal: a rule of hedging.allow is accepted if it is a method that needs one
- * and a path pattern; an old one, a regular expression, is explained. */
+/* Goal: a rule of hedging.repeatable is accepted if it is a method that needs
+ * one and a path pattern; an old one, a regular expression, is explained. */
 #include "tests/unit/unit.h"
 
 #include "config/rule.h"

@@ -47,7 +47,7 @@ static const struct scenario eligibility[] = {
 static const struct scenario overtaking[] = {
     {"a hazard may begin", "ready; start a 0; head a 0 200\n"
 			   "overtake a 0 => yes"},
-    {"not what passes: a busy, pausing or missing standby",
+    {"not what passes: a busy, pausing or missing backup",
 	"ready; start a 0; head a 0 200; begin 1 gc; overtake a 0 => yes\n"
 	"down 1; overtake a 0 => yes"},
     {"one server", "set servers 1; ready; start a 0; head a 0 200\n"
@@ -82,14 +82,14 @@ static const struct scenario triggers[] = {
 	"hedge a safepoint => yes 1; begin 0 gc; hedge b gc => yes 1\n"
 	"begin 0 exit; hedge c exit => yes 1; ? hedges 1 => 3"},
     {"T1 a request without an attempt needs no hedge",
-	"ready; begin 0 gc; ask a gc => hazard_over"},
+	"ready; begin 0 gc; ask a gc => pause_over"},
     {"T1 a request that runs on the good server needs no hedge",
-	STOPPED "start b 1; ask b gc => hazard_over"},
+	STOPPED "start b 1; ask b gc => pause_over"},
     {"T2 the other is not ready", "ready; start a 0; begin 1 gc; begin 0 gc\n"
-				  "ask a gc => standby_not_ready\n"
+				  "ask a gc => backup_not_ready\n"
 				  "? swaps_refused => 1"},
     {"T3 over before it was asked for",
-	STOPPED "end 0 gc; ask a gc => hazard_over"},
+	STOPPED "end 0 gc; ask a gc => pause_over"},
     {"T3 over before it was written: free, and may be hedged again",
 	STOPPED "idle a => no; hedge a gc => yes 1; idle a => no\n"
 		"? tokens => 19; end 0 gc => cancel; idle a => yes\n"
@@ -106,7 +106,7 @@ static const struct scenario triggers[] = {
     {"T4 nothing is known: other safepoints wait for the price of a hedge",
 	"ready; answer 1 1ms; start a 0\n"
 	"begin 0 safepoint => nothing; ? until_us => 2000; choose => 0\n"
-	"? trigger 0 => first; ask a safepoint => hazard_over; wait 1999us\n"
+	"? trigger 0 => first; ask a safepoint => pause_over; wait 1999us\n"
 	"tick => nothing; wait 1us; tick => swap,sweep; ? until_us => -1\n"
 	"ask a safepoint => yes 1; choose => 1; wait 1ms; end 0 safepoint\n"
 	"? waited => 0; ? regret_us => 2000"},
@@ -148,12 +148,12 @@ static const struct scenario triggers[] = {
 	"ready; answer 1 1ms; begin 1 gc => nothing\n"
 	"begin 0 safepoint; ? swaps_refused => 0; wait 2ms; tick => nothing\n"
 	"? swaps_refused => 1; end 1 gc => swap,sweep"},
-    {"T4 pauses of the standby are kept out",
+    {"T4 pauses of the backup are kept out",
 	"ready; answer 0 1ms; pause 1 safepoint 300us 20\n"
 	"switch; begin 1 safepoint => nothing; ? until_us => 2000"},
     {"T4 the end is near: not acted upon",
 	"ready; answer 1 2ms; start a 0\n"
-	"begin 0 quota left 3ms => nothing; ask a quota => hazard_over\n"
+	"begin 0 quota left 3ms => nothing; ask a quota => pause_over\n"
 	"choose => 0; wait 3ms; tick => nothing; end 0 quota => nothing\n"
 	"? waited => 1; ? swaps => 0"},
     {"T4 the end is far: at once",
@@ -190,7 +190,7 @@ static const struct scenario triggers[] = {
 	"1"},
     {"T6 not once the head is there",
 	"set timer 0.1; ready; start a 0; head a 0 200\n"
-	"ask a timer => hazard_over"},
+	"ask a timer => pause_over"},
     {"T6 switched on and off by a reload",
 	"set timer 0.1; ready; start a 0; hedge a timer => yes 1; start b 0\n"
 	"set timer 0; reload; ask b timer => budget\n"
@@ -208,7 +208,7 @@ static const struct scenario triggers[] = {
 	"ask a failure => inflight_limit; view a 0ms; ask a failure => "
 	"deadline\n"
 	"down 1; start c 0; ended c 0 failed => give up\n"
-	"ask c failure => standby_not_ready; ask d failure => attempts"},
+	"ask c failure => backup_not_ready; ask d failure => attempts"},
 };
 
 static const struct scenario budgets[] = {
@@ -245,7 +245,7 @@ static const struct scenario budgets[] = {
 	"finish;finish;finish;finish;finish;finish;finish;finish;finish\n"
 	"ask b gc => budget; finish; ask b gc => yes 1; ask b gc => budget"},
     {"B2 never more than the burst", "ready; finish; finish; ? tokens => 20"},
-    {"B2 a refusal costs nothing", "ready; start a 0; ask a gc => hazard_over;"
+    {"B2 a refusal costs nothing", "ready; start a 0; ask a gc => pause_over;"
 				   "? tokens => 20"},
     {"B2 a smaller burst after a reload",
 	"ready; set burst 5; reload\n"
@@ -269,7 +269,7 @@ static const struct scenario budgets[] = {
 	"ready; answer 0 1ms 5 500; tick => nothing; answer 0 1ms 1 500\n"
 	"? failing 0 => 1; tick => swap; choose => 1; tick => nothing\n"
 	"choose => 1; begin 1 gc => nothing; choose => 1"},
-    {"B4 a broken standby after one pause of the active one",
+    {"B4 a broken backup after one pause of the active one",
 	"ready; begin 0 gc => swap,sweep; answer 1 1ms 3 500; end 0 gc; tick\n"
 	"choose => 1; answer 1 1ms 3 500; tick => swap; choose => 0\n"
 	"begin 0 gc => nothing; choose => 0"},
@@ -304,7 +304,7 @@ static const struct scenario budgets[] = {
     {"B4 eleven good responses end it",
 	"ready; answer 1 1ms 99 500; answer 1 1ms 10; ? failing 1 => 1\n"
 	"answer 1 1ms 1; ? failing 1 => 0; begin 0 gc => swap,sweep"},
-    {"B4 so do probes, of a standby alone",
+    {"B4 so do probes, of a backup alone",
 	"ready; probed 1 => unwanted; answer 1 1ms 7 500; probed 1; probed 1\n"
 	"probed 1; probed 1; probed 1; probed 1; ? failing 1 => 1; probed 1\n"
 	"? failing 1 => 0; probed 1 => unwanted; answer 0 1ms 2 500\n"
@@ -342,7 +342,7 @@ static const struct scenario budgets[] = {
 	"ready; down 1; up 1; warmfail 1 9 1ms; wait 11s; warmed 1 9 1ms\n"
 	"? failing 1 => 0; ? state 1 => warming; warmed 1 7 1ms\n"
 	"? state 1 => warming; warmed 1 1 1ms; ? state 1 => ready"},
-    {"a request that waited long may go to the standby, below its half",
+    {"a request that waited long may go to the backup, below its half",
 	"set conns1 4; ready; overflow => 1; start a 1; overflow => 1\n"
 	"start b 1; overflow => no"},
     {"not to one that could not be swapped to",

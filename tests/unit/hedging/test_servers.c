@@ -8,7 +8,7 @@ static const struct scenario rows[] = {
 	"hedge a gc => yes 1"},
     {"hazard, hazard: stay; again when the other clears",
 	"ready; start a 0; begin 1 gc => nothing; begin 0 gc => nothing\n"
-	"choose => 0; ask a gc => standby_not_ready\n"
+	"choose => 0; ask a gc => backup_not_ready\n"
 	"end 1 gc => swap,sweep; choose => 1; hedge a gc => yes 1"},
     {"hazard, hazard: stay when the active clears first",
 	"ready; begin 1 gc; begin 0 gc; end 0 gc => nothing; choose => 0\n"
@@ -24,7 +24,7 @@ static const struct scenario rows[] = {
 	"wait 1ms; tick => swap,sweep; choose => 1; ? state 1 => ready"},
     {"hazard, warming: nothing more when the hazard is over",
 	"ready; down 1; up 1; start a 0; begin 0 gc => sweep; end 0 gc\n"
-	"choose => 0; ask a gc => hazard_over"},
+	"choose => 0; ask a gc => pause_over"},
     {"hazard of a kind that triggers nothing, warming: nothing",
 	"set triggers 1; ready; down 1; up 1; start a 0\n"
 	"begin 0 safepoint => nothing; choose => 0"},
@@ -33,7 +33,7 @@ static const struct scenario rows[] = {
 	"ask a gc => method; choose => 0 hedged"},
     {"hazard, warming: a late answer is no reason to ask the cold one",
 	"set timer 1; ready; down 1; up 1; start a 0\n"
-	"ask a timer => standby_not_ready"},
+	"ask a timer => backup_not_ready"},
     {"hazard, warming: no more than the limit; the warm-up waits, too",
 	"set conns1 2; ready; down 1; up 1; warm 1 => 1 in 2ms\n"
 	"start a 0; start b 0; start c 0; begin 0 gc => sweep\n"
@@ -58,7 +58,7 @@ static const struct scenario rows[] = {
 	"wait 900ms; tick => nothing; choose => 0"},
     {"hazard, down: stay",
 	"ready; start a 0; down 1; begin 0 gc => nothing; choose => 0\n"
-	"ask a gc => standby_not_ready; wait 900ms; tick => nothing"},
+	"ask a gc => backup_not_ready; wait 900ms; tick => nothing"},
     {"hazard, down: the other returns while the hazard lasts",
 	"ready; start a 0; down 1; begin 0 gc; connecting 1 => nothing\n"
 	"up 1 => warmup; tick => sweep,warmup; hedge a gc => yes 1\n"
@@ -78,7 +78,7 @@ static const struct scenario rows[] = {
 			       "begin 0 unresponsive => nothing; choose => 0"},
     {"down, hazard: swap, requests queue in its sockets",
 	"ready; start a 0; begin 1 gc; down 0 => swap,sweep; choose => 1\n"
-	"ask a exit => standby_not_ready; ended a 0 failed => try 1"},
+	"ask a exit => backup_not_ready; ended a 0 failed => try 1"},
     {"down, warming: somebody has to serve",
 	"ready; down 1; up 1; start a 0; down 0 => swap,sweep; choose => 1\n"
 	"? state 1 => ready; ended a 0 failed => try 1"},
@@ -95,12 +95,12 @@ static const struct scenario rows[] = {
     {"no swap back when the hazard ends (T5)",
 	"ready; begin 0 gc => swap,sweep; end 0 gc => nothing; choose => 1\n"
 	"wait 1s; tick => nothing; choose => 1; begin 1 gc => swap,sweep"},
-    {"a hazard of the standby moves nothing",
+    {"a hazard of the backup moves nothing",
 	"ready; begin 1 gc => nothing; end 1 gc => nothing; choose => 0"},
-    {"requests left on a standby that stops again are looked at",
+    {"requests left on a backup that stops again are looked at",
 	"ready; start a 0; begin 0 gc => swap,sweep; end 0 gc\n"
 	"begin 0 gc => sweep; hedge a gc => yes 1"},
-    {"requests left on a stopped standby, the active was stopped too",
+    {"requests left on a stopped backup, the active was stopped too",
 	"ready; start a 0; begin 1 safepoint; begin 0 gc; end 1 safepoint\n"
 	"begin 1 gc => nothing; end 1 gc => sweep"},
 };
@@ -125,8 +125,8 @@ static const struct scenario life[] = {
 	"due 1 2s => yes; end 1 gc; due 1 2s => no; down 1; up 1\n"
 	"due 1 10ms => no; wait 1s; due 1 1s => yes"},
     {"a warming server gets no client's request without a hazard",
-	"ready; down 1; up 1; choose => 0; start a 0; ask a gc => hazard_over\n"
-	"ask a timer => standby_not_ready"},
+	"ready; down 1; up 1; choose => 0; start a 0; ask a gc => pause_over\n"
+	"ask a timer => backup_not_ready"},
     {"events that change nothing",
 	"ready; up 0 => nothing; down 1; down 1 => nothing; connecting 1;\n"
 	"connecting 1 => nothing; up 1 => warmup; up 1 => nothing"},
@@ -176,7 +176,7 @@ static const struct scenario life[] = {
     {"a kind that is not configured is tracked only",
 	"set triggers 4; ready; start a 0; begin 0 gc => nothing\n"
 	"choose => 0; ? hazards 0 => 1; ? trigger 0 => first\n"
-	"ask a gc => hazard_over"},
+	"ask a gc => pause_over"},
 };
 
 TEST_SCENARIOS(test_life_cycle, life);
@@ -198,7 +198,7 @@ static const struct scenario alone[] = {
 	"tick => swap,sweep"},
     {"one server: nothing to choose",
 	"set servers 1; ready; start a 0; begin 0 gc => nothing\n"
-	"choose => 0; ask a gc => standby_not_ready\n"
+	"choose => 0; ask a gc => backup_not_ready\n"
 	"ended a 0 failed unwritten => restart; switch => nothing\n"
 	"down 0; choose => unavailable; up 0 => nothing; choose => 0"},
     {"one server left by a reload",
@@ -222,7 +222,7 @@ static const struct scenario settling[] = {
 	"set conns0 20; ready; answer 0 20ms 100; answer 1 20ms 100\n"
 	"begin 0 gc => swap,sweep; drain 0; drain 0; end 0 gc\n"
 	"start a 1; begin 1 gc => nothing; choose => 1\n"
-	"ask a gc => standby_not_ready\n"
+	"ask a gc => backup_not_ready\n"
 	"drained 0 => swap,sweep; choose => 0; hedge a gc => yes 0"},
     {"but not longer than twice its p99",
 	"ready; answer 0 20ms 100; begin 0 gc; drain 0; end 0 gc\n"
@@ -272,7 +272,7 @@ TEST_SCENARIOS(test_storms, storms);
 static const struct scenario markings[] = {
     {"T10 its server is left, what is in flight stays",
 	MARKING "start a 0; begin 0 marking => swap; choose => 1\n"
-		"ask a gc => hazard_over; end 0 marking => nothing"},
+		"ask a gc => pause_over; end 0 marking => nothing"},
     {"T10 not if nothing is to be done about it",
 	"set triggers 1; ready; begin 0 marking => nothing"},
     {"T10 nor when we only watch",
@@ -360,7 +360,7 @@ static const struct scenario mirrors[] = {
 	"warm 1 => 1; warmsent 1; warm 1 => 0; finish 100; warm 1 => 0"},
     {"what was not used makes no burst when there is room again, either",
 	"set mirror 1; ready; finish 100; warmed 1 2 5ms; warm 1 => 0"},
-    {"whoever is the standby",
+    {"whoever is the backup",
 	"set mirror 1; ready; switch => swap; finish; warm 1 => 0\n"
 	"warm 0 => 1"},
     {"not while it is stopped, or has losers to execute",

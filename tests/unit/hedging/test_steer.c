@@ -322,7 +322,7 @@ TEST(test_an_order_that_is_not_carried_out)
 	run(m, 200);
 	assert_int_equal(m->st.unanswered, 1);
 	assert_int_equal(m->st.server[1].phase, STEER_TIRED);
-	/* The active one meets a collection, for want of a fresh standby. */
+	/* The active one meets a collection, for want of a fresh backup. */
 	m->rate = 2 * MB;
 	run(m, 2000);
 	assert_int_equal(m->st.missed[STEER_MISS_LATE], 1);
@@ -648,7 +648,7 @@ TEST(test_a_restart_of_the_other_forgets_nothing)
 	}
 }
 
-/* Goal: after a restart of the standby there is one swap each time the active
+/* Goal: after a restart of the backup there is one swap each time the active
  * one is near full, as before. */
 TEST(test_a_restart_swaps_no_more_often)
 {
@@ -692,16 +692,16 @@ TEST(test_an_order_ends_with_the_other_server)
 TEST(test_a_fresh_server_is_not_due)
 {
 	struct model *m = model_new();
-	unsigned standby;
+	unsigned backup;
 
 	run(m, 3000);
 	while (m->st.server[1 - m->h.active].phase != STEER_FRESH)
 		step(m);
-	standby = 1 - m->h.active;
+	backup = 1 - m->h.active;
 	run(m, 10);
-	assert_false(hedging_collection_due(&m->h, standby, m->now));
+	assert_false(hedging_collection_due(&m->h, backup, m->now));
 	assert_true(hedging_collection_due(&m->h, m->h.active, m->now));
 	m->st.on = false;
 	step(m);
-	assert_true(hedging_collection_due(&m->h, standby, m->now));
+	assert_true(hedging_collection_due(&m->h, backup, m->now));
 }

@@ -306,7 +306,7 @@ static void
 request_first(struct walk *w, struct walk_request *r, unsigned server)
 {
 	bool at_once = hedging_hedge_at_start(&w->h, server, w->now);
-	uint64_t refused = w->h.refused[HEDGE_REFUSED_STANDBY_NOT_READY];
+	uint64_t refused = w->h.refused[HEDGE_REFUSED_BACKUP_NOT_READY];
 
 	request_start(w, r, (int)server, r->next);
 	if (!at_once)
@@ -314,8 +314,7 @@ request_first(struct walk *w, struct walk_request *r, unsigned server)
 	assert_int_not_equal(w->h.server[server].hazards, 0);
 	assert_int_equal(w->h.server[1 - server].hazards, 0);
 	request_ask(w, r);
-	assert_int_equal(
-	    w->h.refused[HEDGE_REFUSED_STANDBY_NOT_READY], refused);
+	assert_int_equal(w->h.refused[HEDGE_REFUSED_BACKUP_NOT_READY], refused);
 }
 
 static void

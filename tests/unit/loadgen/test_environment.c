@@ -88,7 +88,7 @@ TEST(test_advice)
 	environment_advise(
 	    &e, &plan, &(struct verdict){.level = VERDICT_DOUBTFUL}, true);
 	assert_int_equal(e.count, 1);
-	assert_true(said("nothing was seen"));
+	assert_true(said("no disturbance was seen"));
 	environment_describe(&e, &h, &none, true, 12.4);
 	v.level = VERDICT_BAD;
 	plan.spin = false;
@@ -103,8 +103,10 @@ TEST(test_advice)
 	assert_true(said("stalled for 7.00ms"));
 	FILE *f = open_memstream(&text, &length);
 	assert_non_null(f);
-	environment_print(&e, "to improve", f);
+	environment_print(&e, false, f);
 	assert_int_equal(fclose(f), 0);
+	assert_non_null(strstr(text, "  disturbance: the machine was busy"));
+	assert_non_null(strstr(text, "  try: leave out --no-spin"));
 	for (char *rest = text, *row; (row = strsep(&rest, "\n")) != NULL;)
 		assert_true(strlen(row) <= 80);
 	free(text);

@@ -27,6 +27,9 @@ TEST(test_url)
 	assert_string_equal(u.path, "/");
 	assert_null(url_parse(&u, "http://name/"));
 	assert_string_equal(u.port, "80");
+	assert_null(url_parse(&u, "localhost:8080"));
+	assert_string_equal(u.authority, "localhost:8080");
+	assert_string_equal(u.path, "/");
 	assert_null(url_parse(&u, "http+unix://%2Frun%2fa%20b/x"));
 	assert_true(u.local);
 	assert_string_equal(u.host, "/run/a b");
@@ -36,11 +39,11 @@ TEST(test_url)
 /* Goal: bad URLs are refused. */
 TEST(test_url_refused)
 {
-	static const char *const wrong[] = {"", "127.0.0.1", "ftp://h/",
-	    "https://h/", "http://", "http:///x", "http://:80/", "http://h:/",
-	    "http://h:0/", "http://h:65536/", "http://h:8x/", "http://h/ x",
-	    "http://h/\x01", "http://h/\xc3\xa9", "http://h/#f", "http://u@h/",
-	    "http://[::1/", "http://[::1]x/", "http://h?q", "http+unix:///x",
+	static const char *const wrong[] = {"", "ftp://h/", "https://h/",
+	    "http://", "http:///x", "http://:80/", "http://h:/", "http://h:0/",
+	    "http://h:65536/", "http://h:8x/", "http://h/ x", "http://h/\x01",
+	    "http://h/\xc3\xa9", "http://h/#f", "http://u@h/", "http://[::1/",
+	    "http://[::1]x/", "http://h?q", "http+unix:///x",
 	    "http+unix://%2/x", "http+unix://%00/x", "http+unix://a%",
 	    "http+unix://%zz/"};
 	struct url u;

@@ -299,7 +299,7 @@ TEST(test_verdict)
 	assert_non_null(strstr(text, "max doubtful"));
 	/* 1 in 25 was 0.5 ms late: p50 is good, the tail lies between */
 	v = judge(25, 500000);
-	assert_int_equal(v.level, VERDICT_DOUBTFUL);
+	assert_int_equal(v.level, VERDICT_APPROXIMATE);
 	assert_int_equal(trust_at(&v, 50), TRUST_GOOD);
 	assert_int_equal(trust_at(&v, 99), TRUST_WITHIN);
 	/* 1 in 100 was 30 ms late, and 30 after it: p99 is the generator's */

@@ -68,6 +68,7 @@ TEST(test_longest_line_fits)
 	memset(r.method, 'M', sizeof(r.method) - 1);
 	memset(r.upstream, 'u', sizeof(r.upstream) - 1);
 	memset(r.trigger, 't', sizeof(r.trigger) - 1);
+	memset(r.termination, 'S', sizeof(r.termination) - 1);
 	memset(r.flags, 'f', sizeof(r.flags) - 1);
 	for (r.format = 0; r.format < FORMATS; r.format++)
 		format(&r);

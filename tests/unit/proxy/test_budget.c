@@ -98,6 +98,28 @@ TEST(test_slowest)
 	assert_in_range(taken, 500, 1100);
 }
 
+/* Goal: the first slow requests after a start are taken whatever they cost, and
+ * what they cost is not missed afterwards; not if nothing may be spent. */
+TEST(test_first)
+{
+	struct analysis_budget b;
+	double credit_ns;
+
+	budget_init(&b, CPU, at(0));
+	credit_ns = b.credit_ns;
+	for (unsigned i = 0; i < BUDGET_FIRST; i++) {
+		assert_true(budget_give(&b));
+		budget_spend(&b, NS_PER_S);
+	}
+	assert_false(budget_give(&b));
+	assert_true(b.credit_ns == credit_ns);
+	assert_true(budget_take(&b, 1, false, at(0)));
+	budget_spend(&b, NS_PER_S);
+	assert_true(b.credit_ns < 0);
+	budget_init(&b, 0, at(0));
+	assert_false(budget_give(&b));
+}
+
 /* Goal: no limit is none, and nothing is nothing. */
 TEST(test_ends)
 {

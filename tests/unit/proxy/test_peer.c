@@ -62,8 +62,8 @@ TEST(test_permissions)
 	struct peer p;
 
 	config.proxy.networks = 2;
-	network(&config.proxy.trust[0], AF_INET, "10.0.0.0", 9);
-	network(&config.proxy.trust[1], AF_INET6, "2001:db8::", 32);
+	network(&config.proxy.trusted_proxies[0], AF_INET, "10.0.0.0", 9);
+	network(&config.proxy.trusted_proxies[1], AF_INET6, "2001:db8::", 32);
 	config.talechain.networks = 1;
 	network(&config.talechain.allow[0], AF_INET, "127.0.0.0", 8);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -75,7 +75,7 @@ TEST(test_permissions)
 		    p.local, strcmp(cases[i].address, "unix") == 0);
 	}
 	/* goal: unix is a name in the lists like any other */
-	config.proxy.trust[config.proxy.networks++].family = AF_UNIX;
+	config.proxy.trusted_proxies[config.proxy.networks++].family = AF_UNIX;
 	p = peer_of("unix");
 	assert_true(p.trusted && !p.tale_allowed);
 	config.talechain.allow[config.talechain.networks++].family = AF_UNIX;
@@ -95,7 +95,7 @@ TEST(test_trusted_are_not_counted)
 	struct peer proxy;
 
 	config.proxy.networks = 1;
-	network(&config.proxy.trust[0], AF_INET, "10.0.0.0", 8);
+	network(&config.proxy.trusted_proxies[0], AF_INET, "10.0.0.0", 8);
 	proxy = peer_of("10.0.0.1");
 	memset(&config, 0, sizeof(config));
 	assert_int_equal(peer_table_init(&t, 100), 0);
@@ -239,7 +239,7 @@ TEST(test_origins)
 	};
 
 	config.proxy.networks = 1;
-	network(&config.proxy.trust[0], AF_INET, "10.0.0.0", 8);
+	network(&config.proxy.trusted_proxies[0], AF_INET, "10.0.0.0", 8);
 	config.talechain.networks = 1;
 	network(&config.talechain.allow[0], AF_INET, "192.0.2.0", 24);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -12,7 +12,7 @@
 static struct query_value
 lookup(const char *field, void *user)
 {
-	struct query_value v = {QUERY_NUMBER, 0, NULL};
+	struct query_value v = {QUERY_NUMBER, 0, NULL, false};
 
 	(void)user;
 	if (strcmp(field, "total") == 0)
@@ -24,15 +24,16 @@ lookup(const char *field, void *user)
 	else if (strcmp(field, "zero") == 0)
 		v.number = 0;
 	else if (strcmp(field, "server") == 0)
-		v = (struct query_value){QUERY_TEXT, 0, "a"};
+		v = (struct query_value){QUERY_TEXT, 0, "a", false};
 	else if (strcmp(field, "number_name") == 0)
-		v = (struct query_value){QUERY_TEXT, 0, "0"};
+		v = (struct query_value){QUERY_TEXT, 0, "0", false};
 	else if (strcmp(field, "path") == 0)
-		v = (struct query_value){QUERY_TEXT, 0, "/search"};
+		v = (struct query_value){QUERY_TEXT, 0, "/search", false};
 	else if (strcmp(field, "empty") == 0)
-		v = (struct query_value){QUERY_TEXT, 0, ""};
+		v = (struct query_value){QUERY_TEXT, 0, "", false};
 	else if (strcmp(field, "bad") == 0)
-		v = (struct query_value){QUERY_UNKNOWN, 0, "events have"};
+		v = (struct query_value){
+		    QUERY_UNKNOWN, 0, "events have", false};
 	else
 		v.kind = QUERY_MISSING;
 	return v;

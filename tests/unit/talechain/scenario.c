@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "talechain/events/events.h"
+#include "talechain/events/termination.h"
 #include "talechain/tale/tale_struct.h"
 #include "tests/fuzz/talechain/story_check.h"
 
@@ -295,6 +296,7 @@ request_read(struct scenario *s)
 {
 	const cJSON *o = get(s->file, "request"), *v;
 	struct tale_request *r = &s->request;
+	char code[TERMINATION_TEXT], text[TERMINATION_TEXT];
 	int i = 0;
 
 	*r = (struct tale_request){
@@ -311,7 +313,12 @@ request_read(struct scenario *s)
 	key_text(o, "external_id", r->external_id, sizeof(r->external_id));
 	key_text(o, "method", r->method, sizeof(r->method));
 	key_text(o, "target", r->target, sizeof(r->target));
-	key_text(o, "flags", r->flags, sizeof(r->flags));
+	key_text(o, "termination", code, sizeof(code));
+	for (unsigned k = 0; k < TERMINATION_COUNT; k++)
+		if (strcmp(termination_text(k, text), code) == 0)
+			r->termination = (uint8_t)k;
+	key_text(o, "reason", r->reason, sizeof(r->reason));
+	key_text(o, "refusal", r->refusal, sizeof(r->refusal));
 	cJSON_ArrayForEach(v, get(s->file, "attempts"))
 	{
 		assert_true(i < TALE_ATTEMPTS);

@@ -11,6 +11,7 @@
 
 #include "talechain/events/events.h"
 #include "talechain/events/hazard.h"
+#include "talechain/events/termination.h"
 
 static const struct {
 	unsigned type;
@@ -21,6 +22,78 @@ static const struct {
 #undef TALECHAIN_X
 };
 #define TYPES (sizeof(types) / sizeof(types[0]))
+
+/* The text of docs/http.md from its heading about ends on. */
+static const char *
+ends_page(void)
+{
+	static char *text;
+	size_t size = 0;
+	FILE *f = fopen("docs/http.md", "r");
+
+	assert_non_null(f);
+	assert_true(getdelim(&text, &size, '\0', f) > 0);
+	fclose(f);
+	return strstr(text, "## How a request ended");
+}
+
+/* Goal: each code is one letter for what and one for where, its own, and both
+ * are in the manual; a number that is no code shows as such. */
+TEST(test_terminations)
+{
+	char text[TERMINATION_TEXT], other[TERMINATION_TEXT], word[16];
+	const char *page = ends_page();
+	unsigned codes = 0;
+
+	assert_non_null(page);
+	assert_string_equal(termination_text(0, text), "--");
+	assert_true(TERMINATION_COUNT <= UINT8_MAX);
+	for (unsigned i = 1; i < 300; i++) {
+		if (strcmp(termination_text(i, text), "??") == 0)
+			continue;
+		codes++;
+		assert_int_equal(
+		    termination(termination_by(i), termination_place(i)), i);
+		for (unsigned k = 0; k < i; k++)
+			assert_string_not_equal(
+			    termination_text(k, other), text);
+		for (unsigned k = 0; k < 2; k++) {
+			snprintf(word, sizeof(word), "- `%c` ", text[k]);
+			assert_non_null(strstr(page, word));
+		}
+	}
+	assert_int_equal(codes, 33);
+}
+
+/* Goal: what each reason for a failure says of who ended the request; a reason
+ * that is not known is Tailor's own decision, as all of the gate's are. */
+TEST(test_termination_reasons)
+{
+	static const char *const of[TERMINATION_BY_COUNT] = {
+	    [TERMINATION_CLIENT] = "client_gone",
+	    [TERMINATION_CLIENT_LATE] =
+		"timeout body_too_slow write_timeout tunnel_timeout",
+	    [TERMINATION_SERVER] =
+		"closed reset refused connect_failed no_server",
+	    [TERMINATION_SERVER_LATE] =
+		"connect_timeout deadline no_answer queue_timeout",
+	    [TERMINATION_PROXY] =
+		"host_twice status_line extra_bytes half_open",
+	    [TERMINATION_RESOURCE] =
+		"no_event no_memory overloaded spool_failed "
+		"spool_full spool_unreadable",
+	    [TERMINATION_KILLED] = "drain_timeout stopped",
+	    [TERMINATION_LOCAL] = "talechain",
+	};
+	char list[128], *rest, *reason;
+
+	for (unsigned by = 0; by < TERMINATION_BY_COUNT; by++) {
+		snprintf(list, sizeof(list), "%s", of[by] ? of[by] : "");
+		for (reason = strtok_r(list, " ", &rest); reason != NULL;
+		     reason = strtok_r(NULL, " ", &rest))
+			assert_int_equal(termination_of_reason(reason), by);
+	}
+}
 
 TEST(test_table)
 {

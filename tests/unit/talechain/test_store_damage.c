@@ -152,7 +152,7 @@ TEST_WITH(test_a_bad_row_costs_itself, depot_setup, depot_teardown)
 	    "finished_ns='never'", "boot=NULL", "boot=printf('%0500d',1)",
 	    "reason='none'", "reason=7", "status=1000", "status=1e9",
 	    "attempts=3", "target=NULL", "total_ns=-9223372036854775807",
-	    "flags=x'410042'", "winner=randomblob(5000)"};
+	    "flags=x'410042'", "termination='SHH'", "winner=randomblob(5000)"};
 	static const char *const bad_tale[] = {"tale=NULL", "tale=x''",
 	    "tale=zeroblob(100)", "tale='text'", "request=8",
 	    "tale=substr(tale,2)"};

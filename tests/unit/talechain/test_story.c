@@ -155,7 +155,9 @@ request_random(struct tale_request *r)
 	garbage(r->external_id, sizeof(r->external_id));
 	garbage(r->method, sizeof(r->method));
 	garbage(r->target, sizeof(r->target));
-	garbage(r->flags, sizeof(r->flags));
+	r->termination = (uint8_t)unit_draw(256);
+	garbage(r->reason, sizeof(r->reason));
+	garbage(r->refusal, sizeof(r->refusal));
 	for (int i = 0; i < TALE_ATTEMPTS; i++) {
 		struct tale_attempt *a = &r->attempt[i];
 

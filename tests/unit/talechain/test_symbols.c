@@ -5,6 +5,7 @@
 #include "tests/unit/unit.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,7 +97,7 @@ TEST(test_files)
 	struct tale t;
 
 	a_function_of_this_test_with_a_name_that_needs_three_pieces();
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	check(s, TALECHAIN_STACK_RAN, own,
 	    "a_function_of_this_test_with_a_name_that_needs_three_pieces");
 	check(s, TALECHAIN_STACK_RAN, own + 4,
@@ -120,40 +122,230 @@ TEST(test_no_function)
 {
 	struct symbols *s;
 
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	check(s, TALECHAIN_STACK_RAN, (uint64_t)(uintptr_t) "text",
 	    "[test_symbols]");
 	symbols_free(&s);
 }
 
+/* Write this process's map of one piece of code. */
+static void
+map_write(const char *path, const char *lines, uint64_t code)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fprintf(f, lines, (unsigned long)code, (unsigned long)code);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Goal: code of no file has the name that the runtime's map has, and only
+ * memory that may be executed is code. */
 TEST(test_generated)
 {
-	char path[64];
-	uint64_t code;
+	uint64_t code, data;
 	struct symbols *s;
-	FILE *f;
-	void *at =
-	    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char path[64];
+	char *at = mmap(NULL, 8192, PROT_READ | PROT_EXEC,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(at != MAP_FAILED);
+	code = (uint64_t)(uintptr_t)at;
+	data = code + 4096;
+	assert_int_equal(mprotect(at + 4096, 4096, PROT_READ), 0);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map_write(path, "%lx 40 Lorg/A;::b(int)\nnonsense\n%lx 2000", code);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
+	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "Lorg/A;::b(int)");
+	check(s, TALECHAIN_STACK_RAN, code + 0x40, "");
+	/* It is written anew, and the code is another. */
+	map_write(path, "%lx 2000 c\n", code);
+	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "c");
+	check(s, TALECHAIN_STACK_RAN, data, "");
+	unlink(path);
+	symbols_free(&s);
+	munmap(at, 8192);
+}
+
+/* Goal: a map that is a link, another user's, an earlier process's or too large
+ * is not read. */
+TEST(test_foreign_map)
+{
+	const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	char path[64], other[64];
+	struct symbols *s;
+	uint64_t code;
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(at != MAP_FAILED);
 	code = (uint64_t)(uintptr_t)at;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fprintf(f, "%lx 40 an older one\nnonsense\n%lx 40 Lorg/A;::b(int)\n",
-	    (unsigned long)code, (unsigned long)code);
-	fclose(f);
-	assert_int_equal(symbols_new(&s, -1), 0);
-	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "Lorg/A;::b(int)");
-	check(s, TALECHAIN_STACK_RAN, code + 0x40, "");
-	/* It is written anew, and the code is another. */
-	f = fopen(path, "w");
-	fprintf(f, "%lx 40 c\n", (unsigned long)code);
-	fclose(f);
-	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "c");
+	snprintf(other, sizeof(other), "/tmp/perf-%d.other", getpid());
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
+	map_write(other, "%lx 40 linked\n", code);
+	assert_int_equal(symlink(other, path), 0);
+	check(s, TALECHAIN_STACK_RAN, code, "");
+	unlink(path);
+	assert_int_equal(rename(other, path), 0);
+	check(s, TALECHAIN_STACK_RAN, code, "linked");
+	assert_int_equal(truncate(path, ((off_t)32 << 20) + 1), 0);
+	check(s, TALECHAIN_STACK_RAN, code, "");
+	map_write(path, "%lx 40 of an earlier process\n", code);
+	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+	check(s, TALECHAIN_STACK_RAN, code, "");
+	map_write(path, "%lx 40 own\n", code);
+	check(s, TALECHAIN_STACK_RAN, code, "own");
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, 1, 1), 0);
+		check(s, TALECHAIN_STACK_RAN, code, "");
+	}
 	unlink(path);
 	symbols_free(&s);
 	munmap(at, 4096);
+}
+
+/* Pretend to be of a runtime: map a file of its name.  *code receives a page of
+ * generated code.  Returns the file's page. */
+static void *
+become(const char *file, uint64_t *code)
+{
+	char path[64];
+	void *at, *mapped;
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/tailor-run-%d", getpid());
+	assert_int_equal(mkdir(path, 0700), 0);
+	strcat(strcat(path, "/"), file);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_true(mapped != MAP_FAILED);
+	close(fd);
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	assert_int_equal(rmdir(path), 0);
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(at != MAP_FAILED);
+	*code = (uint64_t)(uintptr_t)at;
+	return mapped;
+}
+
+static int asked_result;
+static unsigned asked;
+
+static int
+ask(void *user, pid_t pid, struct instant since)
+{
+	assert_ptr_equal(user, &asked);
+	assert_int_equal(pid, getpid());
+	assert_true(instant_is_set(since));
+	asked++;
+	return asked_result;
+}
+
+/* Goal: a JVM is told to write a map if a method has no sure name, is waited
+ * for, and the command is shown if there is none. */
+TEST(test_java_without_map)
+{
+	const struct symbols_maps maps = {ask, &asked};
+	char hint[64];
+	struct symbols *s;
+	struct tale t;
+	uint64_t code;
+	void *jvm = become("libjvm.so", &code);
+
+	assert_int_equal(symbols_new(&s, -1, &maps), 0);
+	tale_init(
+	    &t, TALECHAIN_STACK_RAN, address_of((void (*)(void))abort), 0);
+	assert_int_equal(symbols_wait(s, &t), 0);
+	assert_int_equal(asked, 0);
+	free(t.entry);
+	tale_init(&t, TALECHAIN_STACK_RAN, code, 0);
+	asked_result = -EAGAIN;
+	assert_true(symbols_wait(s, &t) > 0 && symbols_wait(s, &t) > 0);
+	asked_result = -EACCES;
+	assert_int_equal(symbols_wait(s, &t), 0);
+	free(t.entry);
+	snprintf(hint, sizeof(hint), "? (jcmd %d Compiler.perfmap)", getpid());
+	check(s, TALECHAIN_STACK_RAN, code, hint);
+	asked_result = -EOPNOTSUPP;
+	check(s, TALECHAIN_STACK_RAN, code,
+	    "? (Java: JDK 17 and later can name it)");
+	symbols_free(&s);
+	munmap(jvm, 4096);
+}
+
+void _PyEval_EvalFrameDefault(void);
+
+__attribute__((noinline, visibility("hidden"))) void
+_PyEval_EvalFrameDefault(void)
+{
+	sink++;
+}
+
+/* Goal: without a map the loop over a Python function has the option that makes
+ * one, if there is such an option; Node's code has its own. */
+TEST(test_other_runtimes)
+{
+	uint64_t loop = address_of(_PyEval_EvalFrameDefault), code;
+	struct symbols *s;
+	void *mapped;
+
+	_PyEval_EvalFrameDefault();
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
+	mapped = become("libpython3.11.so.1.0", &code);
+	check(s, TALECHAIN_STACK_RAN, loop, "_PyEval_EvalFrameDefault");
+	munmap(mapped, 4096);
+	symbols_free(&s);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
+	mapped = become("python3.12", &code);
+	check(s, TALECHAIN_STACK_RAN, loop,
+	    "_PyEval_EvalFrameDefault (python3 -X perf)");
+	munmap(mapped, 4096);
+	mapped = become("node", &code);
+	check(s, TALECHAIN_STACK_RAN, code, "? (node --perf-basic-prof)");
+	munmap(mapped, 4096);
+	symbols_free(&s);
+}
+
+/* Goal: beyond a compiled Java method no frame is shown, as its frame pointer
+ * is none; the interpreter has one. */
+TEST(test_java_callers)
+{
+	const uint64_t hidden = 1;
+	char path[64], lines[] = "%lx 1000 int A.b()\n%lx 40 Interpreter\n";
+	struct symbols *s;
+	struct tale t;
+	uint64_t code;
+	void *jvm = become("libjvm.so", &code);
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map_write(path, lines, code);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
+	tale_init(&t, TALECHAIN_STACK_WAITED, code + 0x10, code + 0x800);
+	t.entry[0].slot.event.arg[3] = code + 0x900;
+	t.entry = realloc(t.entry, 3 * sizeof(t.entry[0]));
+	assert_non_null(t.entry);
+	t.entry[1] = t.entry[2] = t.entry[0];
+	t.entry[1].slot.event.arg[0] |= UINT64_C(3) << 54;
+	t.entries = t.capacity = 3;
+	/* The same thread's next stack begins with the method. */
+	t.entry[2].slot.event.arg[1] = code + 0x800;
+	symbols_name(s, &t, false);
+	assert_int_equal(t.entry[0].slot.event.arg[2], code + 0x800);
+	assert_int_equal(t.entry[0].slot.event.arg[3], hidden);
+	for (unsigned i = 1; i < 4; i++)
+		assert_int_equal(t.entry[1].slot.event.arg[i], 0);
+	assert_int_equal(t.entry[2].slot.event.arg[1], code + 0x800);
+	assert_int_equal(t.entry[2].slot.event.arg[2], hidden);
+	assert_int_equal(t.entry[2].slot.event.arg[3], 0);
+	free(t.entry);
+	symbols_free(&s);
+	unlink(path);
+	munmap(jvm, 4096);
 }
 
 /* The kernel's names as it shows them; to others it shows addresses of 0. */
@@ -169,7 +361,7 @@ TEST(test_kernel)
 	struct tale t;
 
 	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
-	assert_int_equal(symbols_new(&s, fd), 0);
+	assert_int_equal(symbols_new(&s, fd, NULL), 0);
 	/* Not while a client waits, and not remembered as having none. */
 	tale_init(&t, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000050), 0);
 	symbols_name(s, &t, true);
@@ -184,7 +376,7 @@ TEST(test_kernel)
 	fd = memfd_create("kallsyms", MFD_CLOEXEC);
 	assert_int_equal(
 	    write(fd, hidden, sizeof(hidden) - 1), sizeof(hidden) - 1);
-	assert_int_equal(symbols_new(&s, fd), 0);
+	assert_int_equal(symbols_new(&s, fd, NULL), 0);
 	check(s, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000050), "");
 	symbols_free(&s);
 }
@@ -195,7 +387,7 @@ TEST(test_other_process)
 	struct symbols *s;
 	struct tale t;
 
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	tale_init(
 	    &t, TALECHAIN_STACK_RAN, address_of((void (*)(void))abort), 0);
 	t.end.ns = 1;
@@ -251,7 +443,7 @@ TEST(test_runtime)
 	int pipes[2];
 	pid_t pid;
 
-	assert_int_equal(symbols_new(&s, -1), 0);
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
 	runtime_is(s, getpid(), 0, "Go");
 	runtime_is(s, getpid(), -1, "");
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);

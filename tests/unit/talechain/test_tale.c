@@ -117,7 +117,8 @@ TEST(test_stale)
 	/* What is lost is not called missing. */
 	assert_int_equal(tale_explain(&story, t), 0);
 	assert_string_equal(story->verdict.text,
-	    "4.80 of 5.00 ms: not explained; A responded in 4.80 ms, but what "
+	    "4.80 of 5.00 ms: not explained; server A responded in 4.80 ms, "
+	    "but what "
 	    "it did in that time is not known: events were overwritten.");
 	story_free(&story);
 	tale_free(&t);

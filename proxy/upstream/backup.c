@@ -1,13 +1,13 @@
-/* standby.c: keeps a standby ready to take over at any moment.
+/* backup.c: keeps a backup ready to take over at any moment.
  *
- * At a swap all requests in flight go to the standby at once.  New connections
+ * At a swap all requests in flight go to the backup at once.  New connections
  * for all of them can fill its backlog (50 by default in a JDK), and the rest
  * must wait.  So as many connections are kept open as requests were in flight
  * lately.  They are opened one by one, each by a request of Tailor's own, and
  * only to a server that keeps connections; after an early close none is opened
  * for CLOSED_EARLY_NS.
  *
- * Without requests nothing shows that a standby is gone, or well again.  When
+ * Without requests nothing shows that a backup is gone, or well again.  When
  * it ends an idle connection, and once a second while it has none, a connection
  * is opened to check that it listens, and closed.  If only a response can show
  * its state (hedging_probe_wanted), it gets a probe. */
@@ -44,7 +44,7 @@ peak_inflight(struct upstream *up, struct instant now)
 }
 
 static bool
-is_standby(const struct server *s)
+is_backup(const struct server *s)
 {
 	const struct hedging *h = s->upstream->hedging;
 
@@ -62,11 +62,11 @@ wants_connection(const struct server *s, unsigned peak, struct instant now)
 
 	if (peak > s->config->connections_max)
 		peak = s->config->connections_max;
-	return there < peak && h->limits.act && is_standby(s) &&
-	       s->reuse.keeps_alive && s->standby.keeping == 0 &&
+	return there < peak && h->limits.act && is_backup(s) &&
+	       s->reuse.keeps_alive && s->backup.keeping == 0 &&
 	       !connection_starves(s, now) &&
-	       !instant_before(now, s->standby.keep_again) &&
-	       instant_since(now, s->standby.kept) >= KEEP_NS &&
+	       !instant_before(now, s->backup.keep_again) &&
+	       instant_since(now, s->backup.kept) >= KEEP_NS &&
 	       (!instant_is_set(s->reuse.closed_early) ||
 		   instant_since(now, s->reuse.closed_early) >=
 		       CLOSED_EARLY_NS);
@@ -74,14 +74,14 @@ wants_connection(const struct server *s, unsigned peak, struct instant now)
 
 /* Connect to check that a process listens; a full backlog proves that, too. */
 static void
-standby_knock(struct server *s, struct instant now)
+backup_knock(struct server *s, struct instant now)
 {
 	static const struct exchange_ops none = {0};
 	struct connection *u;
 	int err = connection_get(s, &none, s, REUSE_NONE, &u);
 
-	s->standby.knocked = now;
-	s->standby.doubted = err < 0;
+	s->backup.knocked = now;
+	s->backup.doubted = err < 0;
 	if (err == 0)
 		connection_close(u);
 	else if (err != -ENOMEM)
@@ -89,20 +89,20 @@ standby_knock(struct server *s, struct instant now)
 }
 
 void
-standby_tick(struct server *s, struct instant now)
+backup_tick(struct server *s, struct instant now)
 {
 	unsigned peak = peak_inflight(s->upstream, now);
 
-	if (is_standby(s) && (s->standby.doubted || s->idle.count == 0) &&
-	    instant_since(now, s->standby.knocked) >=
-		(s->standby.doubted ? KNOCK_AGAIN_NS : KNOCK_NS))
-		standby_knock(s, now);
+	if (is_backup(s) && (s->backup.doubted || s->idle.count == 0) &&
+	    instant_since(now, s->backup.knocked) >=
+		(s->backup.doubted ? KNOCK_AGAIN_NS : KNOCK_NS))
+		backup_knock(s, now);
 	if (!s->asking &&
 	    hedging_probe_wanted(s->upstream->hedging, s->index) &&
 	    instant_since(now, s->asked) >= ASK_NS)
 		server_ask(s);
 	if (wants_connection(s, peak, now)) {
-		s->standby.kept = now;
+		s->backup.kept = now;
 		server_keep(s);
 	}
 }
