@@ -59,24 +59,34 @@ inspect_user(const struct config *c, struct config_errors *errors)
 
 /* --- CPUs ----------------------------------------------------------------- */
 
+struct pinned {
+	cpu_set_t set;
+	int err;
+};
+
 static void *
-pin(void *set)
+pin(void *arg)
 {
-	return sched_setaffinity(0, sizeof(cpu_set_t), set) == 0 ? set : NULL;
+	struct pinned *p = arg;
+
+	if (sched_setaffinity(0, sizeof(p->set), &p->set) < 0)
+		p->err = -errno;
+	return NULL;
 }
 
-bool
+int
 inspect_cpus(const cpu_set_t *set)
 {
-	cpu_set_t tried = *set;
+	struct pinned tried = {.set = *set};
 	pthread_t thread;
-	void *done = NULL;
+	int err;
 
 	/* In a thread of its own, so that ours stays where it is. */
-	if (pthread_create(&thread, NULL, pin, &tried) != 0)
-		return false;
-	pthread_join(thread, &done);
-	return done != NULL;
+	err = pthread_create(&thread, NULL, pin, &tried);
+	if (err != 0)
+		return -err;
+	pthread_join(thread, NULL);
+	return tried.err;
 }
 
 static void
@@ -84,10 +94,15 @@ check_cpus(const char *key, const char *text, struct config_errors *errors)
 {
 	cpu_set_t set, ours;
 	char have[128] = "?";
+	int err;
 
 	if (topology_parse_cpus(text, &set) < 0) /* auto, none, "" */
 		return;
-	if (inspect_cpus(&set))
+	err = inspect_cpus(&set);
+	if (err < 0 && err != -EINVAL)
+		config_errors_add(errors, "%s: no thread can be put on %s: %s",
+		    key, text, strerror(-err));
+	if (err != -EINVAL)
 		return;
 	if (sched_getaffinity(0, sizeof(ours), &ours) == 0)
 		topology_format_cpus(&ours, have, sizeof(have));

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <sched.h>
-#include <stdbool.h>
 
 struct config;
 struct config_errors;
@@ -18,6 +17,6 @@ int inspect_user(const struct config *c, struct config_errors *errors);
  * added. */
 int inspect_machine(const struct config *c, struct config_errors *errors);
 
-/* True if a thread of ours may run on some CPU of the set; false also if that
- * cannot be tried. */
-bool inspect_cpus(const cpu_set_t *set);
+/* Try whether a thread of ours may run on some CPU of the set.  0, -EINVAL if
+ * there is no such CPU for us, or another negative errno. */
+int inspect_cpus(const cpu_set_t *set);

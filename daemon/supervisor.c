@@ -228,6 +228,7 @@ static bool
 child_cpus(const struct server *s, cpu_set_t *out)
 {
 	const char *text = s->config->cpus;
+	int err;
 
 	if (text == NULL || *text == '\0')
 		return false;
@@ -235,12 +236,16 @@ child_cpus(const struct server *s, cpu_set_t *out)
 		*out = proxy_of(s)->plan.server_cpus[s->index];
 	else if (topology_parse_cpus(text, out) < 0)
 		return false;
-	if (CPU_COUNT(out) == 0 || inspect_cpus(out))
-		return CPU_COUNT(out) > 0;
+	if (CPU_COUNT(out) == 0)
+		return false;
+	err = inspect_cpus(out);
+	if (err == 0)
+		return true;
 	log_event(LOG_LEVEL_WARNING, "not_pinned",
-	    "what=%s cpus=%s advice=\"set servers[%u].launch.cpus to CPUs "
-	    "that Tailor may use (taskset -cp %d), or to auto\"",
-	    s->config->name, text, s->index, (int)getpid());
+	    "what=%s cpus=%s error=\"%s\" advice=\"set "
+	    "servers[%u].launch.cpus to CPUs that Tailor may use (taskset -cp "
+	    "%d), or to auto\"",
+	    s->config->name, text, strerror(-err), s->index, (int)getpid());
 	return false;
 }
 

@@ -318,6 +318,9 @@ STARTS = {
     "its output": (
         {"launch": {"command": ["/bin/true"], "output": "/no/such/log"}}, {},
         "launch_output", "No such file", "make the directory"),
+    "its CPUs": (
+        {"launch": {"command": ["/bin/true"], "cpus": "1023"}}, {},
+        "not_pinned", "Invalid argument", "servers[0].launch.cpus"),
     "it ends": (
         {"launch": {"command": ["/bin/false"]}}, {}, "launch_failed",
         "soon after its start", "what it printed says why"),
