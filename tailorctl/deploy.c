@@ -48,21 +48,32 @@ say(const struct deployment *d, const char *text)
 	fflush(stdout);
 }
 
-/* Add a counter of GET /metrics. */
+/* True if the sample is of that family, a name with "{". */
+static bool
+is_of(const struct metric_sample *s, const char *family)
+{
+	size_t n = strlen(family);
+
+	return s->length > n && memcmp(s->name, family, n) == 0;
+}
+
+/* Add a counter of GET /metrics: responses with 5xx, and those that were cut,
+ * but not by the client. */
 static void
 served_add(struct served *out, const struct metric_sample *s)
 {
-	static const char family[] = "tailor_requests_total{";
-	static const char *const failed[] = {"\"5xx\"", "\"aborted\""};
+	static const char failed[] = "{code_class=\"5xx\"}";
+	static const char cut[] = "tailor_terminations_total{code=\"";
+	const char *code = s->name + sizeof(cut) - 1;
 
-	if (s->length < sizeof(family) ||
-	    memcmp(s->name, family, sizeof(family) - 1) != 0)
-		return;
-	out->all += (int64_t)s->value;
-	for (unsigned i = 0; i < 2; i++)
-		if (memmem(s->name, s->length, failed[i], strlen(failed[i])) !=
-		    NULL)
+	if (is_of(s, "tailor_requests_total{")) {
+		out->all += (int64_t)s->value;
+		if (memmem(s->name, s->length, failed, strlen(failed)) != NULL)
 			out->failed += (int64_t)s->value;
+	} else if (is_of(s, cut) && s->length > sizeof(cut) + 1 &&
+		   code[1] == 'D' && strchr("Cc", code[0]) == NULL) {
+		out->failed += (int64_t)s->value;
+	}
 }
 
 /* 0, or -1 after a message. */
