@@ -17,11 +17,11 @@ lookup(const char *field, void *user)
 	(void)user;
 	switch (field[0] % 3) {
 	case 0:
-		return (struct query_value){QUERY_NUMBER, 20, NULL};
+		return (struct query_value){QUERY_NUMBER, 20, NULL, false};
 	case 1:
-		return (struct query_value){QUERY_TEXT, 0, "a"};
+		return (struct query_value){QUERY_TEXT, 0, "a", false};
 	default:
-		return (struct query_value){QUERY_MISSING, 0, NULL};
+		return (struct query_value){QUERY_MISSING, 0, NULL, false};
 	}
 }
 
