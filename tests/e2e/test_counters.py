@@ -55,7 +55,7 @@ def test_a_running_tailor_counts(ctl, tailor, scratch):
     assert re.search(r"^faults +\d+ %", found, re.M), found
     assert "Counters cover the whole server" in found
     if "dtlb_misses" not in rows[0]:
-        assert "No counter of the CPU is in these accounts" in found
+        assert "These accounts have no CPU counters" in found
         assert "dtlb" not in found
     t.stop()
     t = start()
