@@ -159,17 +159,17 @@ permission_why(const struct permission *p, char *out, size_t size)
 		    p->root ? ": this root lacks capabilities" : "");
 	else if (p->filtered)
 		snprintf(out, size,
-		    "the kernel refuses, though the capabilities are there: a "
-		    "seccomp filter is in force");
+		    "the kernel refuses although the capabilities are present: "
+		    "a seccomp filter is in force");
 	else if (p->lockdown[0] != '\0')
 		snprintf(out, size,
-		    "the kernel refuses, though the capabilities are there: "
-		    "it is locked down (%s)",
+		    "the kernel refuses although the capabilities are present: "
+		    "the kernel is locked down (%s)",
 		    p->lockdown);
 	else
 		snprintf(out, size,
-		    "the kernel refuses, though the capabilities are there: a "
-		    "security module, or RLIMIT_MEMLOCK");
+		    "the kernel refuses although the capabilities are present: "
+		    "check security modules and RLIMIT_MEMLOCK");
 	return out;
 }
 

@@ -111,21 +111,21 @@ plan_shared(const struct topology *t, struct topology_plan *out)
 		CPU_SET((size_t)nth_cpu(t, 0), &out->server_cpus[1]);
 		out->servers_overlap = true;
 		text_append(out->why, sizeof(out->why),
-		    "one CPU: the servers, proxy and observer share it, the "
-		    "observer sleeps between sweeps");
+		    "one CPU: the servers, the proxy and the observer share "
+		    "it; the observer sleeps between sweeps");
 		return;
 	}
 	CPU_SET((size_t)nth_cpu(t, 1), &out->server_cpus[1]);
 	if (t->cpus == 2) {
 		text_append(out->why, sizeof(out->why),
-		    "2 CPUs: one for each server, proxy and observer run on "
-		    "either, the observer sleeps between sweeps");
+		    "2 CPUs: one for each server; the proxy and the observer "
+		    "run on either; the observer sleeps between sweeps");
 		return;
 	}
 	out->proxy_cpu = nth_cpu(t, 2);
 	text_append(out->why, sizeof(out->why),
-	    "3 CPUs: one for each server, CPU %d for the proxy, the observer "
-	    "runs on any and sleeps between sweeps",
+	    "3 CPUs: one for each server, CPU %d for the proxy; the observer "
+	    "runs on any CPU and sleeps between sweeps",
 	    out->proxy_cpu);
 }
 

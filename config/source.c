@@ -98,7 +98,7 @@ scan_string(struct scan *t, struct source_error *error)
 		return fail(error, t->i,
 		    t->last == 0 || strchr("{[,:", t->last) != NULL
 			? "this quote is not closed"
-			: "this quote has no partner: is one before it "
+			: "this quote is unmatched: is a quote before it "
 			  "missing?");
 	err = add_place(t);
 	t->i = i + 1;

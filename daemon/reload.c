@@ -95,7 +95,8 @@ access_log_move(struct proxy *p, int fd)
 
 	if (err < 0)
 		log_event(LOG_LEVEL_ERROR, "access_log_not_moved",
-		    "error=\"%s\" advice=\"send SIGUSR1\"", strerror(-err));
+		    "error=\"%s\" advice=\"send SIGUSR1 to try again\"",
+		    strerror(-err));
 }
 
 /* Find the listener that next wants for metrics: the present one, a new one,

@@ -98,8 +98,8 @@ child_advice(const struct server *s, int status)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED + 1)
 		return "there is no such program, or tailor's user may not "
 		       "run it";
-	return lived_ns < STEADY_NS ? "it ended soon after its start: what it "
-				      "printed says why"
+	return lived_ns < STEADY_NS ? "the program ended soon after its start; "
+				      "its output says why"
 				    : NULL;
 }
 
@@ -194,8 +194,8 @@ on_child(evutil_socket_t fd, short what, void *user)
 		return;
 	}
 	log_event(LOG_LEVEL_WARNING, "server_left_processes",
-	    "server=%s group=%d advice=\"processes that its command started "
-	    "outlived the command, and are ended now: let the command exec the "
+	    "server=%s group=%d advice=\"processes that launch.command started "
+	    "outlived the command and are ended now: let the command exec the "
 	    "server\"",
 	    s->config->name, (int)s->program.group);
 	s->program.state = CHILD_STOPPING;
@@ -436,7 +436,7 @@ on_kill(void *user, bool forced)
 
 	(void)forced;
 	log_event(LOG_LEVEL_WARNING, "server_killed",
-	    "server=%s pid=%d why=\"it did not end within "
+	    "server=%s pid=%d why=\"the program did not end within "
 	    "launch.stop_timeout\"",
 	    s->config->name, (int)s->program.pid);
 	kill(-s->program.group, SIGKILL);

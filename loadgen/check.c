@@ -102,7 +102,7 @@ judge(const struct check *c, FILE *out)
 	    quantity_format_ns(quantile_sorted(c->ns, c->n, 99.9), t[2]),
 	    quantity_format_ns(c->ns[c->n - 1], t[3]));
 	if (trust_of(0, p99_ns) == TRUST_GOOD) {
-		fprintf(out, "GOOD: lateness alone spoils no p99\n");
+		fprintf(out, "GOOD: timer lateness alone distorts no p99\n");
 		return EXIT_DONE;
 	}
 	fprintf(out, "%s: ", bad ? "BAD" : "DOUBTFUL");

@@ -366,9 +366,10 @@ print_found(const struct find *f, const struct rate_found *r)
 		printf(" (%.4g to %.4g)",
 		    fmin(r->low_per_s, r->rate->rate_per_s), r->high_per_s);
 	else if (r->high_per_s > 0)
-		printf(" (to %.4g; no lower bound is shown)", r->high_per_s);
+		printf(" (at most %.4g; the trials show no lower bound)",
+		    r->high_per_s);
 	else
-		printf(" (%s)", "no upper bound is shown");
+		printf(" (%s)", "the trials show no upper bound");
 	if (f->findings.count > 0) {
 		printf("; at %.4g/s: ", f->explained_per_s);
 		print_causes(f);

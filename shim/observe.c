@@ -68,8 +68,8 @@ prepare_target(struct observation *o, char *why)
 	}
 	if (state == 'T' || state == 't')
 		snprintf(o->note, sizeof(o->note),
-		    "process %ld is stopped; nothing of it will "
-		    "change until SIGCONT",
+		    "process %ld is stopped; its values will not change until "
+		    "SIGCONT",
 		    (long)pid);
 	return 0;
 }

@@ -209,15 +209,14 @@ print_left_out(const struct view *v, const struct shown *shown, int n)
 	for (unsigned k = 0; k < r->values; k++)
 		cpu |= r->value[k].group >= BLAME_GROUP_INST;
 	if (!cpu)
-		plain_print(0,
-		    "No counter of the CPU is in these accounts: it needs a "
-		    "PMU, which most virtual machines lack (tailorctl probe), "
-		    "and profiler.counters.");
+		plain_print(0, "These accounts have no CPU counters: they need "
+			       "a PMU, which most virtual machines lack "
+			       "(tailorctl probe), and profiler.counters.");
 	for (int k = 0; k < n; k++)
 		if (shown[k].unit != NULL) {
 			plain_print(0,
-			    "Counters are of the whole server in the second of "
-			    "the request, not of the request.");
+			    "Counters cover the whole server in the second "
+			    "of the request, not the request alone.");
 			break;
 		}
 }

@@ -343,7 +343,7 @@ complain_none(const struct search *s, const char *name)
 		fputs(permission, stderr);
 	if (getenv("MAINPID") != NULL)
 		fprintf(stderr,
-		    "No admin socket there is of process %s: set "
+		    "No admin socket there belongs to process %s: set "
 		    "TAILOR_ADMIN in its unit.\n",
 		    plain_cell(getenv("MAINPID"), 10));
 	fprintf(stderr,
@@ -415,8 +415,8 @@ connect_address(const char *text, const struct ctl_options *o)
 	if (fd == -EACCES)
 		fputs(permission, stderr);
 	else
-		fprintf(stderr, "Is it running? Without -a and $TAILOR_ADMIN "
-				"the only one that runs is found.\n");
+		fprintf(stderr, "Is it running? Without -a and $TAILOR_ADMIN, "
+				"tailorctl uses the only tailor that runs.\n");
 	return -1;
 }
 

@@ -130,8 +130,8 @@ static const struct option_row rows[] = {
 	AT(stream), .commands = OF(top) | OF(log)},
     {"with", 0, "COMMAND", "restarts $SERVER, if Tailor did not launch it",
 	option_text, AT(with), .values = "", .commands = OF(deploy)},
-    {"hold", 0, "SECONDS", "compare the new version so long, default 10",
-	SECONDS, AT(hold_ns), .commands = OF(deploy)},
+    {"hold", 0, "SECONDS", "how long to compare versions, default 10", SECONDS,
+	AT(hold_ns), .commands = OF(deploy)},
     {"force", 'f', NULL, "even if no other server is ready", option_flag,
 	AT(force), .commands = OF(drain) | OF(restart)},
 };
@@ -160,11 +160,12 @@ static const struct line_instead insteads[] = {
     {"--order", "did you mean --sort?"},
     {"restart/--all", "deploy restarts both servers"},
     {"--tail", "log --stop-after N ends after N lines"},
-    {"log/--force", "it follows without an option"},
-    {"log/--number", "--stop-after ends it after N lines"},
+    {"log/--force", "log follows without an option"},
+    {"log/--number", "--stop-after ends log after N lines"},
     {"why/--number", "\"slow\" lists several requests"},
-    {"slow/--html slow/--output", "an HTML page of one is \"why ID -o FILE\""},
-    {"servers/--once", "it prints once"},
+    {"slow/--html slow/--output",
+	"\"why ID -o FILE\" writes a page about one request"},
+    {"servers/--once", "servers prints once"},
 };
 
 /* Explain a word that should be the argument of an option. */
@@ -237,8 +238,8 @@ form_by_ending(struct ctl_options *o, char why[LINE_WHY])
 		o->format = endings[i];
 		return 0;
 	}
-	snprintf(why, LINE_WHY, "a file \"%.40s\" is not written here, but %s",
-	    end,
+	snprintf(why, LINE_WHY,
+	    "cannot write a %.40s file; this command writes %s", end,
 	    blame ? ".html; redirect the output for text, --json or --accounts"
 		  : ".html, .svg, .json and .txt");
 	return -EINVAL;

@@ -23,7 +23,7 @@ static const struct {
 	probe_pages},
     {"agent", "collections and safepoints exactly, and their causes",
 	probe_agent},
-    {"steering", "collections that no request meets (hedging.steer)",
+    {"steering", "collections while a server has no requests (hedging.steer)",
 	probe_steering},
     {"scheduler",
 	"a short time slice, which the proxy and the observer request: on a "

@@ -42,9 +42,9 @@ probe_cpus(struct probe_finding *f)
 	f->found = plain_format("%s", plan.why);
 	if (!f->available)
 		f->enable =
-		    "an SMT sibling that nothing else needs, or "
-		    "profiler.poll = spin and a CPU; without it a pause may "
-		    "be noticed as late as the observer sleeps";
+		    "an SMT sibling that nothing else needs, or profiler.poll "
+		    "= spin and a CPU; without it, Tailor may notice a pause "
+		    "as late as the observer's sleep ends";
 	topology_close(&t);
 }
 
@@ -252,8 +252,8 @@ probe_steering(struct probe_finding *f)
 	f->found = plain_format("the heap%s of %u JVM%s visible; %s",
 	    readable == 1 ? "" : "s", readable, readable == 1 ? " is" : "s are",
 	    agent ? "the agent starts collections, and is loaded into a JVM "
-		    "that lacks it. One costs the collection itself and 75 us "
-		    "of CPU for each MiB of eden that is still free"
+		    "that lacks it. Each start costs the collection itself and "
+		    "75 us of CPU for each MiB of eden that is still free"
 		  : "there is no agent to start collections");
 	if (!agent)
 		f->enable =

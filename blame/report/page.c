@@ -507,8 +507,7 @@ put_curves(const struct blame_page *p)
 	fputs("<div class=\"wide\">", p->out);
 	plot_begin(&plot, "Latency, measured and without a cause",
 	    "Distribution of latencies; each curve leaves out one cause and "
-	    "the "
-	    "queue behind it, if nothing else had changed");
+	    "the queue behind it, if nothing else had changed");
 	put_curve(&plot, "line", q, ns);
 	plot_legend(&plot, 0, "line", "measured");
 	for (unsigned i = 0; i < p->r->lines && drawn < CURVES; i++) {

@@ -42,8 +42,8 @@ static void
 print_unnamed(const struct blame_latency *l)
 {
 	if (l->unnamed > 0)
-		printf("   %llu of them of classes without a place of their "
-		       "own: see blame.classes\n",
+		printf("   %llu of them are in classes that are not counted "
+		       "separately: see blame.classes\n",
 		    (unsigned long long)l->unnamed);
 }
 
@@ -195,10 +195,11 @@ print_queue(const struct blame_view *v, const struct blame_report *r)
 
 		if (l->removable && l->enough &&
 		    more > 0.1 * (double)(r->q_ns - r->p50_ns))
-			printf("without %s and the queue behind it, %s is %s "
-			       "(with that queue, %s)\n",
+			printf("without %s and the queue behind it, %s would "
+			       "be %s (without %s alone, %s)\n",
 			    v->rows.cause[l->cause].code, v->name,
 			    plain_duration(l->without_queue_ns),
+			    v->rows.cause[l->cause].code,
 			    plain_duration(l->without_ns));
 	}
 }

@@ -149,9 +149,9 @@ blame_view_apart(const struct blame_view *v, const struct blame_latency *l,
 		q_ns <= (double)r->q.high_ns * (1 + BLAME_RESOLUTION)))
 		return false;
 	snprintf(out, BLAME_APART,
-	    "The accounts' %s, which is divided among causes below, is %s than "
-	    "that of all requests.",
-	    v->name, q_ns > (double)r->q.high_ns ? "lower" : "higher");
+	    "The %s of the accounts, which is divided among causes below, is "
+	    "%s than the %s of all requests.",
+	    v->name, q_ns > (double)r->q.high_ns ? "lower" : "higher", v->name);
 	return true;
 }
 

@@ -162,7 +162,7 @@ print_medians(const struct printer *p)
 		fprintf(p->out, "\n%s%-10s %8s   %s%s\n", p->strong, "",
 		    "median",
 		    p99.bounded ? "95% interval"
-				: "(6 iterations give an interval)",
+				: "(an interval needs 6 iterations)",
 		    p->plain);
 	else
 		fprintf(p->out, "\n");

@@ -125,7 +125,8 @@ miss_collections(
 		    "CPython)",
 		    p->name);
 		snprintf(fix, sizeof(fix),
-		    "servers[%u].jvm=none if it has none", p->index);
+		    "servers[%u].jvm=none if the server has none of these",
+		    p->index);
 		miss(o, "collections", why, fix);
 	}
 }

@@ -26,9 +26,9 @@ store_fail(struct tale_work *w, int err)
 	atomic_store(&w->stats.on_disk, false);
 	atomic_fetch_add(&w->stats.failures, 1);
 	log_event(LOG_LEVEL_WARNING, "store_in_memory",
-	    "directory=\"%s\" error=\"%s\" advice=\"tales of slow "
-	    "requests will not survive a restart: let Tailor's user make or "
-	    "write to the directory, or set slow.store to another\"",
+	    "directory=\"%s\" error=\"%s\" advice=\"timelines of slow requests "
+	    "will not survive a restart: let Tailor's user make or write to "
+	    "the directory, or set slow.store to another\"",
 	    w->directory, strerror(-err));
 	return tale_store_open(&w->spare, &w->spare_options);
 }
@@ -50,8 +50,8 @@ store_open(struct tale_work *w, const struct analysis_options *o)
 	err = tale_store_open(&w->store, &w->options);
 	if (err == -EBUSY)
 		log_event(LOG_LEVEL_ERROR, "store_taken",
-		    "directory=\"%s\" advice=\"another tailor that runs "
-		    "keeps its tales there: stop it, or give this one a "
+		    "directory=\"%s\" advice=\"another running tailor keeps "
+		    "its timelines there: stop that one, or give this one a "
 		    "directory of its own (slow.store)\"",
 		    o->store);
 	atomic_store(&w->stats.on_disk, err == 0);
@@ -260,7 +260,7 @@ mark_earlier_boot(struct story *s, int64_t finished_wall_ns)
 	    sizeof(v->evidence) - sizeof(v->evidence[0]));
 	snprintf(v->evidence[0], sizeof(v->evidence[0]),
 	    "FROM AN EARLIER BOOT: recorded at %s, before this machine was "
-	    "last started; its times compare with nothing of now",
+	    "last started; its times cannot be compared with current ones",
 	    when);
 }
 

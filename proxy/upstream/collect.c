@@ -89,8 +89,8 @@ heap_malformed(struct server *s, struct slice text, struct instant now)
 	memcpy(value, text.at, n);
 	value[n] = '\0';
 	log_event(LOG_LEVEL_WARNING, "heap_malformed",
-	    "server=%s value=\"%s\" total=%llu why=\"Tailor-Heap is not USED "
-	    "FULL COLLECTIONS, once\" costs=\"no steering by it\"",
+	    "server=%s value=\"%s\" total=%llu why=\"Tailor-Heap must be sent "
+	    "once, as USED FULL COLLECTIONS\" costs=\"no steering by it\"",
 	    s->config->name, value, (unsigned long long)s->heap_malformed);
 }
 

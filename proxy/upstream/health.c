@@ -139,7 +139,8 @@ health_text(const struct server *s, char out[HEALTH_TEXT])
 		text_append(out, HEALTH_TEXT, "lost its connection");
 		break;
 	case HEALTH_MALFORMED:
-		text_append(out, HEALTH_TEXT, "got what is no HTTP response");
+		text_append(out, HEALTH_TEXT,
+		    "got something other than an HTTP response");
 		break;
 	case HEALTH_TIMEOUT:
 		text_append(out, HEALTH_TEXT, "%s within %lld ms",
@@ -201,8 +202,8 @@ health_failed(struct server *s, enum health_result result)
 	}
 	if (!s->health.last_kept)
 		log_event(LOG_LEVEL_WARNING, "unhealthy_but_last",
-		    "server=%s advice=\"it fails its health checks (%s) and "
-		    "stays, because no other server is ready\"",
+		    "server=%s advice=\"the server fails its health checks "
+		    "(%s) and stays in use because no other server is ready\"",
 		    s->config->name, text);
 	s->health.last_kept = true;
 }

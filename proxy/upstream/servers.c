@@ -53,10 +53,10 @@ failing_log(struct server *s)
 	s->failing_logged = h->failing;
 	if (h->failing)
 		log_event(LOG_LEVEL_WARNING, "server_failing",
-		    "server=%s errors_percent=%.0f latest=%s advice=\"it "
-		    "responds with errors, breaks off or is late, and gets no "
-		    "requests while another server can serve: see its own "
-		    "log\"",
+		    "server=%s errors_percent=%.0f latest=%s advice=\"the "
+		    "server responds with errors, breaks off or is late; it "
+		    "gets no requests while another server can serve: see its "
+		    "own log\"",
 		    s->config->name, 100 * h->errors, erred_text(s, latest));
 	else if (h->state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_NOTICE, "server_recovered", "server=%s",

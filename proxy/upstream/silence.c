@@ -187,8 +187,8 @@ silence_forget(struct server *s, const struct awaited *a, struct instant now)
 	if (instant_since(now, q->since) < FORGET_NS)
 		return;
 	log_event(LOG_LEVEL_NOTICE, "server_believed",
-	    "server=%s why=\"no request waits for it, and there is nothing "
-	    "to probe it with\" advice=\"set servers.health\"",
+	    "server=%s why=\"no request waits for the server, and Tailor "
+	    "cannot probe it\" advice=\"set servers.health\"",
 	    s->config->name);
 	q->since = now;
 	report(s, false, now);

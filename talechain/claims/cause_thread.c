@@ -264,7 +264,8 @@ static void
 claim_kept_off(struct claim *c)
 {
 	c->cause = TALE_CAUSE_NOT_OBSERVED;
-	c->note = "was runnable and its CPU idle (a CPU quota does that)";
+	c->note =
+	    "was runnable while its CPU was idle (a CPU quota can cause that)";
 }
 
 /* Claim a ready thread's wait: its CPU ran another thread, or first had to

@@ -87,12 +87,12 @@ not_if_unwatched(const struct explainer *ex, struct claim *c, uint32_t tid)
 	c->rank = RANK_NOTHING;
 	c->tid = tid;
 	if (io_uring)
-		c->note = "is io_uring's: no event shows which thread of the "
-			  "server had the request";
+		c->note = "belongs to io_uring: no event shows which thread of "
+			  "the server had the request";
 	else if (tale_thread_find(ex->t, tid) != NULL)
 		c->note = "is in a process that is not watched";
 	else
-		c->note = "is one more than a timeline follows";
+		c->note = "is one thread more than a timeline follows";
 }
 
 /* Make a leg, and claim what Tailor's own thread did in it. */
@@ -203,7 +203,7 @@ path_queue(struct explainer *ex, int i)
 	struct claim connect = stage_at(
 	    TALE_CAUSE_NETWORK, i, "Tailor was connecting to the server");
 	struct claim kept = stage_at(TALE_CAUSE_SWITCHED, i,
-	    "which closed the kept connection without a response");
+	    "which closed the keep-alive connection without a response");
 
 	if (!moment_ordered(a->chosen, a->written) ||
 	    a->written - a->chosen < CHOICE_NS) {
@@ -321,10 +321,10 @@ path_close(struct explainer *ex, int i)
 	struct claim read =
 	    stage(TALE_CAUSE_PROXY, "Tailor had not yet read the response");
 	struct claim in = stage_at(TALE_CAUSE_NETWORK, i,
-	    "the response's end was on its way to Tailor");
+	    "the end of the response was on its way to Tailor");
 	struct claim run = stage_at(TALE_CAUSE_WORK, i, NULL);
 	struct claim open = stage_at(TALE_CAUSE_UNKNOWN, i,
-	    "at its server, which had sent all but the response's end: no "
+	    "at its server, which had sent all but the end of the response: no "
 	    "event shows what closed its connection");
 
 	if (a->closed == NEVER) {

@@ -216,11 +216,11 @@ track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	/* Short absences may be left out of a tale. */
 	if (k->state == TRACK_ON && k->cpu >= 0 && run.cpu >= 0 &&
 	    k->cpu != run.cpu && ex->t->omitted == 0)
-		run.doubt = "ran, and changed its CPU meanwhile";
+		run.doubt = "changed its CPU while it ran";
 	if (k->state == TRACK_OFF) {
 		run.begin_ns = track_was_away(ex, k);
 		if (is_complete(ex->t))
-			run.doubt = "left a CPU twice";
+			run.doubt = "left a CPU twice in a row";
 	}
 	if (k->state != TRACK_OFF || run.doubt != NULL)
 		interval_add(ex, &run);
@@ -379,7 +379,8 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 			 * missing. */
 			if (wait_ns != 0 && off.doubt == NULL &&
 			    wait_ns < at - k->since - WAIT_EDGE_NS)
-				off.doubt = "waited for a CPU for a part of it";
+				off.doubt = "waited for a CPU for only part of "
+					    "that time";
 			off.end_ns = at;
 			preempted_for(ex, &off, k->by);
 			interval_add(ex, &off);

@@ -78,25 +78,26 @@
 	    "named program (cpuset, isolcpus)",                                \
 	    "give the server a higher priority (nice, SCHED_FIFO)")            \
 	X(QUOTA, "quota", "CPU quota used up", CPU, DELAY, HAZARD, KERNEL,     \
-	    thread, "the CPU quota of its cgroup was used up",                 \
-	    "raise or drop the CPU limit of its cgroup (cpu.max, "             \
+	    thread, "the CPU quota of a thread's cgroup was used up",          \
+	    "raise or drop the CPU limit of the server's cgroup (cpu.max, "    \
 	    "Kubernetes: limits.cpu)",                                         \
 	    "run fewer threads at once than the limit has CPUs")               \
 	X(STEAL, "steal", "CPU taken by the host", CPU, DELAY, HAZARD, KERNEL, \
 	    thread,                                                            \
-	    "a thread had a virtual CPU, and the host ran something else on "  \
-	    "it",                                                              \
+	    "a thread was on a virtual CPU, but the host ran something else "  \
+	    "on it",                                                           \
 	    "move this virtual machine to a host with free CPUs, or to "       \
 	    "dedicated ones (mpstat shows %steal)")                            \
 	X(IRQ, "irq", "handling interrupts", CPU, DELAY, HAZARD, KERNEL,       \
 	    thread,                                                            \
-	    "a thread had a CPU, which handled interrupts or softirqs",        \
-	    "see which ones: /proc/interrupts, /proc/softirqs",                \
-	    "move them to other CPUs (/proc/irq/*/smp_affinity), or the "      \
-	    "server")                                                          \
+	    "a thread was on a CPU that handled interrupts or softirqs",       \
+	    "see which interrupts: /proc/interrupts, /proc/softirqs",          \
+	    "move the interrupts (/proc/irq/*/smp_affinity) or the server to " \
+	    "other CPUs")                                                      \
 	X(STOPPED, "stopped", "stopped or frozen", STOP, DELAY, HAZARD,        \
 	    NOTHING, thread, "SIGSTOP, a debugger, the freezer of its cgroup", \
-	    "find what sent SIGSTOP, attached a debugger or froze its cgroup") \
+	    "find what sent SIGSTOP, attached a debugger or froze the "        \
+	    "server's cgroup")                                                 \
 	X(LOCK, "lock", "waiting for another thread", LOCK, DELAY, HAZARD,     \
 	    KERNEL, thread,                                                    \
 	    "a thread waited for another one of its process, or for a lock "   \
@@ -116,13 +117,13 @@
 	    "MiB at once takes long")                                          \
 	X(RECLAIM, "reclaim", "freeing memory", MEMORY, DELAY, HAZARD, KERNEL, \
 	    thread,                                                            \
-	    "it freed or compacted memory before it got some, for its "        \
-	    "cgroup's limit or as the machine had too little; mostly within "  \
-	    "page faults and reads",                                           \
-	    "give its cgroup, or the machine, more memory (memory.max, "       \
-	    "Kubernetes: limits.memory)",                                      \
-	    "see memory.pressure and memory.stat of its cgroup; page cache "   \
-	    "that it fills counts, too")                                       \
+	    "a thread freed or compacted memory before it got some, because "  \
+	    "of its cgroup's limit or because the machine had too little; "    \
+	    "mostly within page faults and reads",                             \
+	    "give the server's cgroup, or the machine, more memory "           \
+	    "(memory.max, Kubernetes: limits.memory)",                         \
+	    "see memory.pressure and memory.stat of the server's cgroup; "     \
+	    "page cache that the server fills counts, too")                    \
 	X(DISK, "disk", "waiting for disk", MEMORY, DELAY, HAZARD, KERNEL,     \
 	    thread, "input or output",                                         \
 	    "keep what is read in memory (warm the page cache, mlock), or "    \
@@ -130,13 +131,13 @@
 	X(SOFTIRQ, "softirq", "softirq", CPU, DELAY, HAZARD, KERNEL, thread,   \
 	    "a softirq ran on the thread's CPU",                               \
 	    "move the network's interrupts to other CPUs (irq affinity, RPS)", \
-	    "on a virtual machine its host may have had the CPU meanwhile: "   \
+	    "on a virtual machine, the host may have used the CPU meanwhile: " \
 	    "mpstat shows %steal, but not all hosts report it")                \
 	X(IDLE_WAKEUP, "idle_wakeup", "CPU leaving idle", CPU, DELAY, HAZARD,  \
 	    KERNEL, thread, "the CPU had to leave idle first",                 \
 	    "limit the depth of idle states: /dev/cpu_dma_latency, or "        \
 	    "intel_idle.max_cstate",                                           \
-	    "on a virtual machine also give the CPUs to it alone: its host "   \
+	    "on a virtual machine, also dedicate host CPUs to it: the host "   \
 	    "may have run something else first")                               \
 	X(GC, "gc", "garbage collection", PAUSE, DELAY, HAZARD, RUNTIME,       \
 	    pause, "a stop-the-world collection",                              \
@@ -159,7 +160,7 @@
 	    "set TCP_NODELAY on the sending socket",                           \
 	    "or write head and body in one call")                              \
 	X(RETRANSMIT, "tcp_retransmit", "waiting for retransmission", TCP,     \
-	    DELAY, HAZARD, KERNEL, tcp, "lost, and sent again",                \
+	    DELAY, HAZARD, KERNEL, tcp, "a packet was lost and sent again",    \
 	    "look for loss on the way: ip -s link, nstat TcpRetransSegs")      \
 	X(WINDOW, "tcp_window", "receiver not reading", TCP, DELAY, HAZARD,    \
 	    KERNEL, tcp, "the receiver did not read",                          \
@@ -170,14 +171,14 @@
 	    "keep connections open and warm (tcp_slow_start_after_idle=0)")    \
 	X(CORK, "tcp_cork", "corked by the sender", TCP, DELAY, HAZARD,        \
 	    KERNEL, tcp, "TCP_CORK or MSG_MORE",                               \
-	    "uncork (TCP_CORK, MSG_MORE) as soon as the response is whole")    \
+	    "uncork (TCP_CORK, MSG_MORE) as soon as the response is complete") \
 	X(HELD, "tcp_held", "held back by TCP", TCP, DELAY, HAZARD, KERNEL,    \
 	    tcp, "pacing, small queues, no memory", NULL)                      \
 	X(SWITCHED, "switched", "until re-sent by Tailor", SWITCHED, DELAY,    \
 	    HAZARD, NOTHING, server,                                           \
 	    "spent at the first server before Tailor sent the request again",  \
 	    "a shorter timer, or more hazard signals, would re-send sooner")   \
-	X(BLIND, "blind", "observer was away", UNSEEN, BLIND, UNEXPLAINED,     \
+	X(BLIND, "blind", "observer not running", UNSEEN, BLIND, UNEXPLAINED,  \
 	    NOTHING, note, "the observer did not read",                        \
 	    "give the observer a CPU of its own (profiler.cpu, "               \
 	    "profiler.poll)")                                                  \

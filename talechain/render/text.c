@@ -577,8 +577,7 @@ render_events(const struct story *s, struct text *x)
 		    t->entries - minor - details - rates - shown);
 	if (details > 0)
 		text_add(x,
-		    "%zu event%s of the kernel: see the page (--html) or "
-		    "--json.\n",
+		    "%zu kernel event%s: see the page (--html) or --json.\n",
 		    details, details == 1 ? "" : "s");
 	if (minor > 0)
 		text_add(x,
@@ -586,8 +585,8 @@ render_events(const struct story *s, struct text *x)
 		    "rendering has all.\n",
 		    minor, minor == 1 ? " is" : "s are");
 	if (doubtful)
-		text_add(x, "? its own stamp cannot be true; this is when the "
-			    "observer read it.\n");
+		text_add(x, "? the event's own time stamp cannot be right; "
+			    "this is when the observer read the event.\n");
 }
 
 int

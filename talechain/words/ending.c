@@ -52,8 +52,8 @@ static const struct reason_words refused[] = {
 
 /* Words for what Tailor lacked. */
 static const struct reason_words lacked[] = {
-    {"overloaded", "Tailor had no memory for the request, or as many as "
-		   "proxy.connections_max"},
+    {"overloaded", "Tailor had no memory for the request, or already had "
+		   "proxy.connections_max requests"},
     {"no_memory", "Tailor had no memory for the request"},
     {"spool_full", "Tailor had no room for the body (proxy.spool_max)"},
     {"spool_failed", "Tailor could not write the body to a file"},
@@ -69,11 +69,10 @@ static const struct reason_words did[] = {
     {"connect_failed", "could not be connected to"},
     {"connect_timeout",
 	"did not accept a connection within proxy.connect_timeout"},
-    {"deadline", "had not responded when proxy.request_timeout was over"},
+    {"deadline", "had not responded when proxy.request_timeout expired"},
     {"no_answer", "did not respond in time"},
     {"extra_bytes", "sent bytes that belong to no response"},
-    {"drain_timeout",
-	"was being drained, and servers[].drain_timeout was over"},
+    {"drain_timeout", "was being drained, and servers[].drain_timeout expired"},
     {"response_head_too_large", "sent a head that is too large"},
 };
 
@@ -81,7 +80,7 @@ static const struct reason_words did[] = {
 static const struct reason_words came[] = {
     {"refused", "could not be connected to"},
     {"unanswered", "ended the connection without a response"},
-    {"cut", "ended the connection within its response"},
+    {"cut", "ended the connection in the middle of its response"},
     {"malformed", "sent a response that Tailor refused"},
     {"timeout", "did not accept a connection, or was drained"},
 };
@@ -90,16 +89,16 @@ static const struct reason_words came[] = {
 static const struct reason_words refusals[] = {
     {"watching", "hedging.mode is watch"},
     {"body_size", "the body is not in memory (larger than hedging.body_max, or "
-		  "too many at once)"},
+		  "too many bodies at once)"},
     {"upgrade", "the request asked for a WebSocket"},
     {"attempts", "the request had been written twice"},
     {"deadline", "too little of proxy.request_timeout was left"},
-    {"optout", "the client forbade that (X-Tailor-Hedge)"},
+    {"optout", "the client forbade it (X-Tailor-Hedge)"},
     {"private", "the connection belongs to one authenticated client"},
     {"backup_not_ready", "no other server was ready"},
     {"pause_over", "the pause was over"},
     {"inflight_limit", "the other server had no free slot"},
-    {"budget", "hedging.budget_ratio was used up"},
+    {"budget", "the budget (hedging.budget_ratio) was used up"},
     {"storm", "the servers had been swapped too often"},
     {"failing", "the other server was failing"},
     {"pushback", "the other server had asked for no hedges"},
@@ -222,7 +221,7 @@ say_client_left(const struct explainer *ex, enum termination_place place,
 		break;
 	case TERMINATION_DATA:
 	default:
-		phrase_add(l, "within the response");
+		phrase_add(l, "in the middle of the response");
 	}
 }
 
@@ -277,8 +276,8 @@ say_server_end(const struct explainer *ex, enum termination_place place,
 		ended = true; /* of which the time is known */
 	} else if (kept) {
 		phrase_add(l,
-		    "%s closed the kept connection %s into the "
-		    "request, and after that %s",
+		    "%s closed the keep-alive connection %s into the request, "
+		    "and then %s",
 		    name, text_ms(ms, again), words);
 	} else {
 		phrase_add(l, "%s %s", name, words);
@@ -289,11 +288,11 @@ say_server_end(const struct explainer *ex, enum termination_place place,
 					    : ex->chain.finished));
 	}
 	if (ended && place == TERMINATION_DATA)
-		phrase_add(l, ", within its response");
+		phrase_add(l, ", in the middle of its response");
 	else if (ended && place == TERMINATION_HEAD)
 		phrase_add(l, a->status == 0
 				  ? ", before it responded"
-				  : ", before its response was whole");
+				  : ", before its response was complete");
 }
 
 static void
@@ -383,7 +382,7 @@ say_refusal(const struct explainer *ex, const struct phrase *l)
 {
 	const struct tale_request *r = &ex->t->request;
 	const char *words = WORDS(refusals, r->refusal);
-	char method[16], target[TARGET_MAX];
+	char method[16], target[TARGET_MAX], name[NAME_SIZE];
 
 	if (strcmp(r->refusal, "method") == 0) {
 		text_safe(target, sizeof(target), r->target);
@@ -396,8 +395,9 @@ say_refusal(const struct explainer *ex, const struct phrase *l)
 		phrase_add(l, "; not sent again because %s", words);
 	} else if (termination_by(r->termination) == TERMINATION_SERVER_LATE &&
 		   ex->t->pauses == 0) {
-		phrase_add(l, "; not sent again because no pause of that "
-			      "server was seen");
+		phrase_add(l,
+		    "; not sent again because Tailor saw no pause of %s",
+		    attempt_name(ex, 0, name));
 	}
 }
 
@@ -408,8 +408,8 @@ say_no_more(const struct explainer *ex, enum termination_place place,
 	bool stopped = strcmp(ex->t->request.reason, "stopped") == 0;
 
 	if (place == TERMINATION_DATA && !stopped)
-		phrase_add(l, "; Tailor cut the client's connection, because "
-			      "a part of the response had been sent");
+		phrase_add(l, "; Tailor cut the client's connection because "
+			      "part of the response had been sent");
 	else if (attempt < 0)
 		phrase_add(l, "; no server received the request");
 	else if (attempt > 0 || place == TERMINATION_QUEUE)
@@ -459,12 +459,13 @@ advice_on_end(const struct explainer *ex)
 	    {"no_server", "see in Tailor's log why no server was ready"},
 	    {"queue_timeout", "raise servers[].connections_max, or make the "
 			      "servers faster: their slots were all in use"},
-	    {"refused", "see if the server listens there (servers[].address)"},
+	    {"refused", "check that the server listens on servers[].address"},
 	    {"connect_failed",
-		"see if the server listens there (servers[].address)"},
-	    {"connect_timeout", "see if the server accepts connections (ss "
-				"-lt: Recv-Q), or raise proxy.connect_timeout"},
-	    {"deadline", "find out what the server did that long, or raise "
+		"check that the server listens on servers[].address"},
+	    {"connect_timeout",
+		"check whether the server accepts connections (ss -lt: "
+		"Recv-Q), or raise proxy.connect_timeout"},
+	    {"deadline", "find out what took the server so long, or raise "
 			 "proxy.request_timeout"},
 	    {"drain_timeout", "raise servers[].drain_timeout"},
 	    {"stopped", "raise proxy.stop_timeout, or proxy.stop_streams"},
@@ -482,13 +483,13 @@ advice_on_end(const struct explainer *ex)
 	if (by == TERMINATION_SERVER && attempt >= 0 &&
 	    process_signal(ex, attempt) == SIGKILL)
 		return "find out what killed it; the kernel's log (journalctl "
-		       "-k) has the out-of-memory killer's";
+		       "-k) shows kills by the out-of-memory killer";
 	if (termination_place(r->termination) == TERMINATION_QUEUE &&
 	    strcmp(r->reason, "deadline") == 0)
 		return WORDS(advice, "queue_timeout");
 	if (by == TERMINATION_SERVER && WORDS(advice, r->reason) == NULL)
-		return "find out why the server ended the connection, in its "
-		       "own log";
+		return "see the server's own log for why it ended the "
+		       "connection";
 	return WORDS(advice, r->reason);
 }
 

@@ -23,8 +23,8 @@ static void
 evidence_sums(const struct phrase *l)
 {
 	phrase_add(l,
-	    "the kernel's events were paused, and what the thread did with the "
-	    "request was added up: how long is known, not when");
+	    "kernel events were paused, and only totals of what the thread "
+	    "did with the request were kept: how long is known, not when");
 }
 
 /* How many pauses have pieces of that cause. */
@@ -95,8 +95,8 @@ evidence_faults(const struct explainer *ex, struct story_verdict *v)
 		if (ns > longest_ns)
 			longest_ns = ns;
 	}
-	phrase_add(&l, "%" PRIu64 " page fault%s, %s of it, %s %s", faults,
-	    faults == 1 ? "" : "s",
+	phrase_add(&l, "%" PRIu64 " page fault%s, %s of the request, %s %s",
+	    faults, faults == 1 ? "" : "s",
 	    text_ms(sum, ex->s->cause_ns[TALE_CAUSE_PAGE_FAULT]),
 	    longest_ns == TALE_FAULT_SMALL_NS ? "each under" : "the longest",
 	    text_ms(ms, longest_ns));
@@ -254,6 +254,7 @@ evidence_write(struct explainer *ex, enum tale_cause cause)
 	struct story_verdict *v = &ex->s->verdict;
 	size_t segment = 0;
 	const struct claim *c = tile_longest(ex, cause, &segment);
+	char name[NAME_SIZE];
 	struct phrase l;
 
 	if (c != NULL && c->rank == RANK_SUM) {
@@ -276,8 +277,8 @@ evidence_write(struct explainer *ex, enum tale_cause cause)
 		l = evidence(v);
 		say_response(ex, &l, ex->chain.winner);
 		if (ex->t->pauses == 0)
-			phrase_add(
-			    &l, "; no pause of that server was seen meanwhile");
+			phrase_add(&l, "; Tailor saw no pause of %s meanwhile",
+			    attempt_name(ex, ex->chain.winner, name));
 	}
 	evidence_unmet(ex, v);
 	if (ex->s->contradictions > 0) {

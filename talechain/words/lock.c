@@ -131,7 +131,7 @@ say_root(
 	piece.end_ns = r.end_ns;
 	doing_add(ex, &h, r.tid[r.count - 1], &piece);
 	if (h.ns[doing_most(&h)] == 0)
-		phrase_add(l, " (no event shows what that did)");
+		phrase_add(l, " (no event shows what that thread did)");
 	say_doing(&h, l);
 }
 
@@ -143,13 +143,12 @@ say_timer(
 	struct root r;
 
 	root_find(ex, &r, c->tid, c->other, c->begin_ns, c->end_ns);
-	phrase_add(l, " until %s woke it",
+	phrase_add(l, " until woken by %s",
 	    thread_name(ex, c->other, other, sizeof(other)));
 	say_chain(ex, &r, l);
 	if (c->cause == TALE_CAUSE_LOCK)
-		phrase_add(l,
-		    ", which slept until a timer woke it: with a lock "
-		    "that it held, or to keep the time for others");
+		phrase_add(l, ", which slept until a timer woke it: it held a "
+			      "lock, or kept the time for others");
 	else
 		phrase_add(l, ", which slept until timers woke it");
 }
@@ -175,7 +174,7 @@ say_lock(
 	holders_find(ex, c, &h);
 	thread_name(ex, c->other, other, sizeof(other));
 	if (c->note == NULL)
-		phrase_add(l, " until %s woke it", other);
+		phrase_add(l, " until woken by %s", other);
 	else
 		phrase_add(l, " for %s, held by %s", c->note, other);
 	if (h.count > 1)

@@ -1,7 +1,7 @@
 /* names.c: how servers and threads are called in sentences.
  *
  * A thread of a server's process is that server's, whatever it did: "a's
- * compiler C2 CompilerThre[12]". */
+ * compiler thread C2 CompilerThre[12]". */
 #include "talechain/words/say.h"
 
 #include <inttypes.h>
@@ -36,9 +36,10 @@ thread_owned(const struct explainer *ex, uint32_t tid, char *out, size_t size)
 {
 	int attempt = thread_attempt(ex, tid);
 	char name[NAME_SIZE], server[NAME_SIZE];
-	const char *role = thread_is(ex, tid, ROLE_COMPILER)	? "compiler"
-			   : thread_is(ex, tid, ROLE_COLLECTOR) ? "collector"
-								: "thread";
+	const char *role = thread_is(ex, tid, ROLE_COMPILER) ? "compiler thread"
+			   : thread_is(ex, tid, ROLE_COLLECTOR)
+			       ? "collector thread"
+			       : "thread";
 
 	thread_name(ex, tid, name, sizeof(name));
 	if (tid == 0 || attempt < 0)

@@ -31,7 +31,8 @@ char *claim_subject(
 /* Owner of a thread: "a", "Tailor", "make[30]", or "" if no event shows it. */
 void
 thread_owner(const struct explainer *ex, uint32_t tid, char *out, size_t size);
-/* "server a's compiler C2 CompilerThre[12]", "stress-ng[777]"; returns out. */
+/* "server a's compiler thread C2 CompilerThre[12]", "stress-ng[777]"; returns
+ * out. */
 char *
 thread_owned(const struct explainer *ex, uint32_t tid, char *out, size_t size);
 

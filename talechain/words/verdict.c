@@ -41,7 +41,7 @@ say_quota(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		phrase_add(l, "was kept off its CPUs");
 	phrase_add(l, ": the CPU quota of its cgroup was used up");
 	if (e != NULL)
-		phrase_add(l, " (%g of each %g ms)",
+		phrase_add(l, " (%g of every %g ms)",
 		    text_ms_of((int64_t)e->slot.event.arg[2]),
 		    text_ms_of((int64_t)e->slot.event.arg[1]));
 }
@@ -52,13 +52,15 @@ say_reclaim(const struct claim *c, const struct phrase *l)
 {
 	switch ((enum talechain_reclaim)c->value) {
 	case TALECHAIN_RECLAIM_GROUP:
-		phrase_add(l, "freed memory, as its cgroup was at its limit");
+		phrase_add(
+		    l, "freed memory because its cgroup was at its limit");
 		return;
 	case TALECHAIN_RECLAIM_DIRECT:
-		phrase_add(l, "freed memory, as the machine had too little");
+		phrase_add(
+		    l, "freed memory because the machine had too little");
 		return;
 	case TALECHAIN_RECLAIM_COMPACTION:
-		phrase_add(l, "compacted memory for a larger block");
+		phrase_add(l, "compacted memory to get a larger block");
 		return;
 	}
 	phrase_add(l, "freed memory");
@@ -131,12 +133,13 @@ say_thread(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		break;
 	case TALE_CAUSE_STEAL:
 		phrase_add(l,
-		    "had CPU %d, but the host ran something else on it",
+		    "was on CPU %d, but the host ran something else on it",
 		    c->cpu);
 		break;
 	case TALE_CAUSE_IRQ:
 		phrase_add(l,
-		    "had CPU %d, which handled interrupts or softirqs instead",
+		    "was on CPU %d, which handled interrupts or softirqs "
+		    "instead",
 		    c->cpu);
 		break;
 	case TALE_CAUSE_STOPPED:
@@ -188,13 +191,13 @@ say_tcp(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	};
 	const char *what = c->note != NULL ? c->note : "the bytes";
 	const char *held = words[c->cause];
-	char name[NAME_SIZE] = "the client";
+	char name[NAME_SIZE] = "client";
 
 	if (c->attempt >= 0)
 		attempt_name(ex, c->attempt, name);
 	phrase_add(l, "%s %s", what,
 	    held != NULL ? held : "was held back in the TCP stack");
-	phrase_add(l, " (%s)", c->attempt >= 0 ? name : "client's connection");
+	phrase_add(l, " (%s's connection)", name);
 }
 
 /* Say that HotSpot's VM thread ended a wait, without a reported pause. */
@@ -205,8 +208,8 @@ say_vm(const struct explainer *ex, const struct claim *c, struct phrase *l)
 
 	thread_owned(ex, c->other, other, sizeof(other));
 	phrase_add(l,
-	    "%s waited until %s woke it, as after a collection or another "
-	    "safepoint",
+	    "%s waited until %s woke it, as happens after a collection or "
+	    "another safepoint",
 	    claim_subject(ex, c, who, sizeof(who)), other);
 }
 
@@ -435,8 +438,9 @@ say_sums(
 	static const char *const did[TALE_CAUSE_COUNT] = {
 	    [TALE_CAUSE_WORK] = "computed",
 	    [TALE_CAUSE_PAGE_FAULT] = "was in page faults",
-	    [TALE_CAUSE_IRQ] = "had a CPU that handled interrupts instead",
-	    [TALE_CAUSE_STEAL] = "had a CPU, but the host ran something else",
+	    [TALE_CAUSE_IRQ] = "was on a CPU that handled interrupts instead",
+	    [TALE_CAUSE_STEAL] =
+		"was on a CPU, but the host ran something else",
 	    [TALE_CAUSE_RUNQ] = "was ready but waited for a CPU",
 	    [TALE_CAUSE_PREEMPTED] = "was preempted",
 	    [TALE_CAUSE_LOCK] =
@@ -455,7 +459,7 @@ say_sums(
 		    attempt_name(ex, c->attempt, who));
 		return;
 	}
-	phrase_add(l, "%s %s, by its sums",
+	phrase_add(l, "%s %s, known only as a total",
 	    claim_subject(ex, c, who, sizeof(who)),
 	    did[c->cause] != NULL ? did[c->cause] : "did this");
 }
@@ -550,7 +554,7 @@ say_trigger(const struct explainer *ex, const struct tale_pause *p,
 		    pause_words(p, true, words));
 		return;
 	}
-	phrase_add(l, "%s after it arrived, as ",
+	phrase_add(l, "%s after it arrived, because ",
 	    text_ms(ms, instant_since(b->written, ex->t->request.first_byte)));
 	if (strcmp(b->trigger, "failure") == 0)
 		phrase_add(l, "%s failed", from);
@@ -577,13 +581,13 @@ say_resent(const struct explainer *ex, const struct phrase *l)
 	attempt_name(ex, 1, to);
 	if (!instant_is_set(b->written)) {
 		phrase_add(l,
-		    "It was to be sent again, to %s, but was not written "
-		    "there.",
+		    "Tailor was to re-send the request to %s, but did not "
+		    "write it there.",
 		    to);
 		return;
 	}
 	p = pause_before(t, a->server, b->trigger, b->written);
-	phrase_add(l, "Re-sent to %s ", to);
+	phrase_add(l, "Tailor re-sent the request to %s ", to);
 	say_trigger(ex, p, l);
 	if (w < 0) {
 		phrase_add(l, "; neither response was used.");
@@ -673,7 +677,7 @@ verdict_write(struct explainer *ex)
 	if (way || !failed)
 		parts_write(ex, &l, failed);
 	if (!failed && r->attempt[0].server < 0 && r->attempt[1].server < 0)
-		phrase_add(&l, " It was sent to no server.");
+		phrase_add(&l, " The request was sent to no server.");
 	if (way || !failed)
 		evidence_write(ex, first);
 	advice_write(ex, way, &s->verdict);

@@ -109,6 +109,6 @@ say_peer(
 	say_part(ex, c, COMMON_PEER, l);
 	if (g->peer_request != 0)
 		phrase_add(
-		    l, ": Tailor's request %016" PRIx64, g->peer_request);
+		    l, " (Tailor's request %016" PRIx64 ")", g->peer_request);
 	return true;
 }

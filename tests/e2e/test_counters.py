@@ -53,9 +53,9 @@ def test_a_running_tailor_counts(ctl, tailor, scratch):
     assert "major_faults" not in rows[0]
     found = ctl("-a", t.admin, "blame", "--impact").out
     assert re.search(r"^faults +\d+ %", found, re.M), found
-    assert "Counters are of the whole server" in found
+    assert "Counters cover the whole server" in found
     if "dtlb_misses" not in rows[0]:
-        assert "No counter of the CPU is in these accounts" in found
+        assert "These accounts have no CPU counters" in found
         assert "dtlb" not in found
     t.stop()
     t = start()
@@ -109,5 +109,5 @@ def test_impact(ctl, tmp_path):
         lines[0].replace("cache_references,cache_misses,dtlb_misses,", ""),
         *(row(n, [], MS + n) for n in range(100))]) + "\n")
     found = ctl("blame", "--impact", "--file", str(path)).out
-    assert "No counter of the CPU is in these accounts: it needs a PMU" in found
-    assert "Counters are of" not in found
+    assert "These accounts have no CPU counters: they need a PMU" in found
+    assert "Counters cover" not in found

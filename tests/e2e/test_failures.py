@@ -18,7 +18,7 @@ CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"5\r\nbegun\r\n")
 TO_NONE = "; no server received the request."
 REFUSED = "Tailor refused the request"
-CUT = ("; Tailor cut the client's connection, because a part of the response "
+CUT = ("; Tailor cut the client's connection because part of the response "
        "had been sent.")
 POST = "; not sent again because POST /pay is not in hedging.repeatable."
 
@@ -182,8 +182,8 @@ CASES = {
     "both cut": Case(request(starts_and_resets, resets), "SH",
                      "reset,attempts", "server b reset the connection # ms "
                      "into the request, before it responded; server a, which "
-                     "had the request first, ended the connection within its "
-                     "response.", 502),
+                     "had the request first, ended the connection in the "
+                     "middle of its response.", 502),
     "alone": Case(request(closes), "SH", "closed,backup_not_ready",
                   "server a closed the connection # ms into the request, "
                   "before it responded; not sent again because no other "
@@ -196,12 +196,12 @@ CASES = {
     "opted out": Case(opted_out, "SH", "closed,optout",
                       "server a closed the connection # ms into the request, "
                       "before it responded; not sent again because the client "
-                      "forbade that (X-Tailor-Hedge).", 502),
+                      "forbade it (X-Tailor-Hedge).", 502),
     "504": Case(request(keeps), "sH", "deadline", "server a had not responded "
-                "when proxy.request_timeout was over", 504, SOON),
+                "when proxy.request_timeout expired", 504, SOON),
     "cut": Case(begun(lambda _, s: s.reset()), "SD", "reset",
-                "server a reset the connection # ms into the request, within "
-                "its response" + CUT, 200),
+                "server a reset the connection # ms into the request, in the "
+                "middle of its response" + CUT, 200),
     "cut malformed": Case(begun(lambda _, s: s.send(b"zz\r\n")), "PD",
                           "chunk_size", "the response of server a broke the "
                           "rule chunk_size (docs/http.md)" + CUT, 200),
@@ -215,7 +215,7 @@ CASES = {
                  "into the request, before server a had responded.", 499),
     "left in the response": Case(begun(leaves), "CD", "client_gone",
                                  "the client left # ms into the request, "
-                                 "within the response.", 200),
+                                 "in the middle of the response.", 200),
     "does not read": Case(
         reads_nothing, "cD", "write_timeout",
         "the client read nothing for proxy.client_timeout" + CUT, 200,
@@ -335,7 +335,7 @@ def test_drain(logged):
         assert c.response().status == 502
         post, cut = sorted(log.wait(2), key=lambda x: x["path"])
     assert (post["termination"], cut["termination"]) == ("KH", "KD")
-    drained = "server a was being drained, and servers[].drain_timeout was over"
+    drained = "server a was being drained, and servers[].drain_timeout expired"
     assert log.sentence(post).startswith("502: " + drained + POST)
     assert log.sentence(cut).startswith("200, but cut: " + drained + CUT)
 

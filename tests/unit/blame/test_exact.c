@@ -115,8 +115,9 @@ TEST(what_the_sample_misses_is_there)
 
 	text = report(true, true);
 	assert_non_null(strstr(text, "All 20000 requests"));
-	assert_non_null(strstr(text, "p99, which is divided among causes "
-				     "below, is lower than that of all"));
+	assert_non_null(strstr(text, "p99 of the accounts, which is "
+				     "divided among causes below, is lower "
+				     "than the p99 of all"));
 	free(text);
 }
 

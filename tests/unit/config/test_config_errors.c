@@ -27,7 +27,7 @@ static const struct {
     {"{\"a\": \"b\n\"}", "t:1:7: this quote is not closed\n"},
     {"{\"a\": b\",\n}", "t:1:7: unexpected b; names and text need double "
 			"quotes\n"},
-    {"{\"a\": :80\",\n}", "t:1:10: this quote has no partner: is one "
+    {"{\"a\": :80\",\n}", "t:1:10: this quote is unmatched: is a quote "
 			  "before it missing?\n"},
     {"{\"a\": \"b", "t:1:7: this quote is not closed\n"},
     {"{\"a\": \"b\tc\"}", "t:1:9: control byte 0x09 inside a text\n"},
