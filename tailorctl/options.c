@@ -130,8 +130,8 @@ static const struct option_row rows[] = {
 	AT(stream), .commands = OF(top) | OF(log)},
     {"with", 0, "COMMAND", "restarts $SERVER, if Tailor did not launch it",
 	option_text, AT(with), .values = "", .commands = OF(deploy)},
-    {"hold", 0, "SECONDS", "how long to compare versions, default 10", SECONDS,
-	AT(hold_ns), .commands = OF(deploy)},
+    {"hold", 0, "SECONDS", "compare the new version so long, default 10",
+	SECONDS, AT(hold_ns), .commands = OF(deploy)},
     {"force", 'f', NULL, "even if no other server is ready", option_flag,
 	AT(force), .commands = OF(drain) | OF(restart)},
 };
@@ -158,11 +158,10 @@ static const struct line_instead insteads[] = {
     {"--limit --count --lines", "did you mean --number?"},
     {"--last", "did you mean --since?"},
     {"--order", "did you mean --sort?"},
-    {"log/--force", "log follows without an option"},
-    {"log/--number", "--stop-after ends log after N lines"},
+    {"log/--force", "it follows without an option"},
+    {"log/--number", "--stop-after ends it after N lines"},
     {"why/--number", "\"slow\" lists several requests"},
-    {"slow/--html slow/--output",
-	"\"why ID -o FILE\" writes a page about one request"},
+    {"slow/--html slow/--output", "an HTML page of one is \"why ID -o FILE\""},
     {"servers/--once", "it prints once"},
 };
 
