@@ -305,7 +305,7 @@ say_server(const struct explainer *ex, const struct claim *c, struct phrase *l)
 			phrase_add(l, ", %s", c->note);
 		break;
 	case TALE_CAUSE_LOW_IPC:
-		phrase_add(l, " at IPC %.2f (usual %.2f)",
+		phrase_add(l, " at IPC %.2f, not its usual %.2f",
 		    (double)tale_low(c->value) / 1000,
 		    (double)tale_high(c->value) / 1000);
 		break;
