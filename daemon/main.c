@@ -164,9 +164,9 @@ open_timeline(struct proxy *p, const struct config *c)
 		log_event(LOG_LEVEL_WARNING, "stream_elsewhere",
 		    "path=\"%s\" wanted=\"%s\" why=\"another user has a file "
 		    "or a lock there\" advice=\"tailorctl finds the stream at "
-		    "path; find out who owns the wanted file or its lock (ls "
-		    "-l, lslocks), or set profiler.stream to a file in a "
-		    "directory of Tailor's\"",
+		    "path; find out whose the wanted file is (ls -l, lslocks), "
+		    "or set profiler.stream to a file in a directory of "
+		    "Tailor's\"",
 		    p->stream_path, path);
 	}
 	return err;

@@ -301,7 +301,7 @@ static const struct option_row rows[] = {
     {"p90", 0, "T", "for find: keep the p90 within T", LIMIT, FROM(900, 0)},
     {"p99", 0, "T", "for find: keep the p99 within T", LIMIT, FROM(990, 0)},
     {"p999", 0, "T", "for find: keep the p99.9 within T", LIMIT, FROM(999, 0)},
-    {"step", 0, "T", "for find: how long to try each rate [10s]", DURATION,
+    {"step", 0, "T", "for find: try each rate so long [10s]", DURATION,
 	AT(find_step_ns), FROM(1, 0), .commands = OF(FIND)},
     {"min-rate", 0, "N", "for find: the lowest rate to try [1]", RATE,
 	AT(find_lowest_per_s), .commands = OF(FIND)},

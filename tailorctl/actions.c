@@ -94,8 +94,8 @@ static int
 does_not_start(const struct ctl_options *o, const struct server_progress *now)
 {
 	fprintf(stderr,
-	    "tailorctl: server %s does not start: its program ended %lld times "
-	    "(%s);\ntailorctl: tailor keeps trying; its log has more\n",
+	    "tailorctl: %s does not start: it ended %lld times (%s);\n"
+	    "tailorctl: tailor keeps trying; its log has more\n",
 	    o->argument, (long long)now->quick_ends, now->last_end);
 	return STATUS_NO;
 }

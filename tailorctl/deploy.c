@@ -240,7 +240,7 @@ compare(const struct deployment *d, struct served old, struct served new,
 	    plain_duration(seen->p50_ns), (long long)old.all,
 	    (long long)old.failed, was,
 	    fails			     ? "more requests fail"
-	    : !seen->ready		     ? "the server is no longer ready"
+	    : !seen->ready		     ? "it is not ready any more"
 	    : slow			     ? "it is slower"
 	    : new.all < FEW || old.all < FEW ? "too few to compare"
 					     : "not worse");

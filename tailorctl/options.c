@@ -130,8 +130,8 @@ static const struct option_row rows[] = {
 	AT(stream), .commands = OF(top) | OF(log)},
     {"with", 0, "COMMAND", "restarts $SERVER, if Tailor did not launch it",
 	option_text, AT(with), .values = "", .commands = OF(deploy)},
-    {"hold", 0, "SECONDS", "how long to compare versions, default 10", SECONDS,
-	AT(hold_ns), .commands = OF(deploy)},
+    {"hold", 0, "SECONDS", "compare the new version so long, default 10",
+	SECONDS, AT(hold_ns), .commands = OF(deploy)},
     {"force", 'f', NULL, "even if no other server is ready", option_flag,
 	AT(force), .commands = OF(drain) | OF(restart)},
 };

@@ -125,7 +125,7 @@ miss_collections(
 		    "CPython)",
 		    p->name);
 		snprintf(fix, sizeof(fix),
-		    "servers[%u].jvm=none if the server has none of these",
+		    "servers[%u].jvm=none if the server has no such runtime",
 		    p->index);
 		miss(o, "collections", why, fix);
 	}

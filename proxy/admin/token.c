@@ -54,8 +54,7 @@ token_take(const char *path, struct token *out, char why[TOKEN_WHY])
 	n = file_read(path, text, sizeof(text));
 	if (n == -EPERM)
 		snprintf(why, TOKEN_WHY,
-		    "other users can read or write the file: chmod o= %s",
-		    path);
+		    "others can read or write it: chmod o= %s", path);
 	else if (n < 0)
 		snprintf(why, TOKEN_WHY,
 		    "%s: the file must be there and readable for tailor's user",

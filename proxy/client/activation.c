@@ -177,9 +177,9 @@ activation_fini(void)
 			shutdown(inherited.socket[i].fd, SHUT_RDWR);
 		else
 			log_event(LOG_LEVEL_WARNING, "socket_unused",
-			    "address=%s name=\"%s\" advice=\"systemd passed "
-			    "this socket, but no listen or admin address "
-			    "matches it\"",
+			    "address=%s name=\"%s\" advice=\"systemd handed it "
+			    "over, but no listen or admin address is the "
+			    "same\"",
 			    inherited.socket[i].address,
 			    inherited.socket[i].name);
 		close(inherited.socket[i].fd);

@@ -107,7 +107,7 @@ say(struct proxy *p, uint64_t rests, uint64_t unanswered)
 		log_event(LOG_LEVEL_WARNING, "steer_rests",
 		    "reason=too_fast for=%llds why=\"the young generation "
 		    "fills faster than the other server can drain and "
-		    "collect\" advice=\"enlarge the young generation (-Xmn)\"",
+		    "collect\" advice=\"a larger young generation (-Xmn)\"",
 		    (long long)(p->steer.rest_ns / NS_PER_S));
 	if (p->steer.unanswered != unanswered)
 		log_event(LOG_LEVEL_WARNING, "steer_unanswered",

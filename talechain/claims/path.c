@@ -92,7 +92,7 @@ not_if_unwatched(const struct explainer *ex, struct claim *c, uint32_t tid)
 	else if (tale_thread_find(ex->t, tid) != NULL)
 		c->note = "is in a process that is not watched";
 	else
-		c->note = "is one thread more than a timeline follows";
+		c->note = "is one more than a timeline follows";
 }
 
 /* Make a leg, and claim what Tailor's own thread did in it. */

@@ -96,8 +96,7 @@
 	    "other CPUs")                                                      \
 	X(STOPPED, "stopped", "stopped or frozen", STOP, DELAY, HAZARD,        \
 	    NOTHING, thread, "SIGSTOP, a debugger, the freezer of its cgroup", \
-	    "find what sent SIGSTOP, attached a debugger or froze the "        \
-	    "server's cgroup")                                                 \
+	    "find what sent SIGSTOP, attached a debugger or froze its cgroup") \
 	X(LOCK, "lock", "waiting for another thread", LOCK, DELAY, HAZARD,     \
 	    KERNEL, thread,                                                    \
 	    "a thread waited for another one of its process, or for a lock "   \
@@ -131,7 +130,7 @@
 	X(SOFTIRQ, "softirq", "softirq", CPU, DELAY, HAZARD, KERNEL, thread,   \
 	    "a softirq ran on the thread's CPU",                               \
 	    "move the network's interrupts to other CPUs (irq affinity, RPS)", \
-	    "on a virtual machine, the host may have used the CPU meanwhile: " \
+	    "on a virtual machine its host may have had the CPU meanwhile: "   \
 	    "mpstat shows %steal, but not all hosts report it")                \
 	X(IDLE_WAKEUP, "idle_wakeup", "CPU leaving idle", CPU, DELAY, HAZARD,  \
 	    KERNEL, thread, "the CPU had to leave idle first",                 \
@@ -160,7 +159,7 @@
 	    "set TCP_NODELAY on the sending socket",                           \
 	    "or write head and body in one call")                              \
 	X(RETRANSMIT, "tcp_retransmit", "waiting for retransmission", TCP,     \
-	    DELAY, HAZARD, KERNEL, tcp, "a packet was lost and sent again",    \
+	    DELAY, HAZARD, KERNEL, tcp, "lost, and sent again",                \
 	    "look for loss on the way: ip -s link, nstat TcpRetransSegs")      \
 	X(WINDOW, "tcp_window", "receiver not reading", TCP, DELAY, HAZARD,    \
 	    KERNEL, tcp, "the receiver did not read",                          \
@@ -171,7 +170,7 @@
 	    "keep connections open and warm (tcp_slow_start_after_idle=0)")    \
 	X(CORK, "tcp_cork", "corked by the sender", TCP, DELAY, HAZARD,        \
 	    KERNEL, tcp, "TCP_CORK or MSG_MORE",                               \
-	    "uncork (TCP_CORK, MSG_MORE) as soon as the response is complete") \
+	    "uncork (TCP_CORK, MSG_MORE) as soon as the response is whole")    \
 	X(HELD, "tcp_held", "held back by TCP", TCP, DELAY, HAZARD, KERNEL,    \
 	    tcp, "pacing, small queues, no memory", NULL)                      \
 	X(SWITCHED, "switched", "until re-sent by Tailor", SWITCHED, DELAY,    \

@@ -93,7 +93,7 @@ static const struct reason_words refusals[] = {
     {"upgrade", "the request asked for a WebSocket"},
     {"attempts", "the request had been written twice"},
     {"deadline", "too little of proxy.request_timeout was left"},
-    {"optout", "the client forbade it (X-Tailor-Hedge)"},
+    {"optout", "the client forbade that (X-Tailor-Hedge)"},
     {"private", "the connection belongs to one authenticated client"},
     {"backup_not_ready", "no other server was ready"},
     {"pause_over", "the pause was over"},
@@ -459,12 +459,11 @@ advice_on_end(const struct explainer *ex)
 	    {"no_server", "see in Tailor's log why no server was ready"},
 	    {"queue_timeout", "raise servers[].connections_max, or make the "
 			      "servers faster: their slots were all in use"},
-	    {"refused", "check that the server listens on servers[].address"},
+	    {"refused", "see if the server listens there (servers[].address)"},
 	    {"connect_failed",
-		"check that the server listens on servers[].address"},
-	    {"connect_timeout",
-		"check whether the server accepts connections (ss -lt: "
-		"Recv-Q), or raise proxy.connect_timeout"},
+		"see if the server listens there (servers[].address)"},
+	    {"connect_timeout", "see if the server accepts connections (ss "
+				"-lt: Recv-Q), or raise proxy.connect_timeout"},
 	    {"deadline", "find out what took the server so long, or raise "
 			 "proxy.request_timeout"},
 	    {"drain_timeout", "raise servers[].drain_timeout"},

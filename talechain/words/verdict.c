@@ -41,7 +41,7 @@ say_quota(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		phrase_add(l, "was kept off its CPUs");
 	phrase_add(l, ": the CPU quota of its cgroup was used up");
 	if (e != NULL)
-		phrase_add(l, " (%g of every %g ms)",
+		phrase_add(l, " (%g of each %g ms)",
 		    text_ms_of((int64_t)e->slot.event.arg[2]),
 		    text_ms_of((int64_t)e->slot.event.arg[1]));
 }
@@ -305,7 +305,7 @@ say_server(const struct explainer *ex, const struct claim *c, struct phrase *l)
 			phrase_add(l, ", %s", c->note);
 		break;
 	case TALE_CAUSE_LOW_IPC:
-		phrase_add(l, " at IPC %.2f (usual %.2f)",
+		phrase_add(l, " at IPC %.2f, not its usual %.2f",
 		    (double)tale_low(c->value) / 1000,
 		    (double)tale_high(c->value) / 1000);
 		break;

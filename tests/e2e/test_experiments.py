@@ -529,7 +529,7 @@ def test_readme_says_what_was_measured(scratch):
     said = text.read_text()
     for words in ("before\n", "between\n", "after\n", "SIZE=medium", "8.8 |",
                   "**79 ms without Tailor,", "1.23 (1.00-2.00)", "0 of 9 |",
-                  "Tailor, steering |", " 45.6 |", "All 6 set-ups"):
+                  "Tailor, steering |", " 45.6 |", "All 7 set-ups"):
         assert words in said, said
     assert "7.8" not in said  # in the report only
     assert run("--check", "--root", str(root)).returncode == 0

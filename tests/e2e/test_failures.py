@@ -196,7 +196,7 @@ CASES = {
     "opted out": Case(opted_out, "SH", "closed,optout",
                       "server a closed the connection # ms into the request, "
                       "before it responded; not sent again because the client "
-                      "forbade it (X-Tailor-Hedge).", 502),
+                      "forbade that (X-Tailor-Hedge).", 502),
     "504": Case(request(keeps), "sH", "deadline", "server a had not responded "
                 "when proxy.request_timeout expired", 504, SOON),
     "cut": Case(begun(lambda _, s: s.reset()), "SD", "reset",
