@@ -139,13 +139,20 @@ def test_kernel_stamps(stub, load):
     stamped = [x for x in result.lines if "krx" in x]
     if not stamped:
         pytest.skip("this kernel stamps no TCP bytes")
-    assert len(stamped) == len(result.lines) == 200
+    # The kernel begins to stamp for all sockets at once, in a task of its own,
+    # which may come late: from then on every request is stamped.
+    begun = min(x["krx"] for x in stamped)
+    assert len(result.lines) == 200
+    assert not [x for x in result.lines
+                if x not in stamped and x["send0"] > begun]
     for x in stamped:
         # Two clocks are compared: 20 us for reading their difference.
         assert x["send0"] - 20e3 <= x["ktx"] <= x["kack"] + 1e3
         assert x["ktx"] <= x["krx"] <= x["first"] + 20e3
     for iteration in result.run["iterations"]:
         lines = result.iteration(iteration["index"])
+        if not all("krx" in x for x in lines):
+            continue
         check_distribution(iteration["send"],
                            [x["ktx"] - x["send0"] for x in lines])
         check_distribution(iteration["receive"],
