@@ -133,7 +133,7 @@ def test_that_of_the_unit_is_asked(instance, operator):
         assert t.wait_log(" reloaded ")
     result = operator("reload", MAINPID=str(os.getpid()))
     assert result.returncode == 1
-    assert f"of process {os.getpid()}" in " ".join(result.err.split())
+    assert f"to process {os.getpid()}" in " ".join(result.err.split())
 
 
 @alone
