@@ -293,7 +293,7 @@ try_rate(struct find *f, double rate_per_s, bool full)
 	plan.requests = n = (uint64_t)requests_of(f, rate_per_s, full);
 	plan.warmup = plan.requests / WARMUP_SHARE;
 	plan.pause_ns = QUIET_NS;
-	plan.seed += 1000 * (f->search.trials + 1);
+	plan.seed += UINT64_C(1000) * (f->search.trials + 1);
 	err = open_one(f, &plan, true, &e);
 	if (err == 0 && !experiment_interrupted(f->base))
 		err = read_trial(f, e, &t);

@@ -397,8 +397,7 @@ rate_search_next(const struct rate_search *s, bool last, double *rate_per_s)
 {
 	/* Where in the interval: both sides of the middle show the slope. */
 	static const double places[] = {0.5, 0.3, 0.7};
-	const struct tried_rate *bottom = &s->tried[0];
-	const struct tried_rate *top = bottom;
+	const struct tried_rate *bottom = &s->tried[0], *top;
 	struct rate_found f;
 	bool kept = false;
 
