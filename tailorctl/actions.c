@@ -51,12 +51,8 @@ read_progress(const struct ctl_options *o, struct server_progress *out)
 
 	if (tree == NULL)
 		return -1;
-	cJSON_ArrayForEach(server, field_list(tree, "servers"))
-	{
-		const char *name = field_text(server, "name");
-
-		if (name == NULL || strcmp(name, o->argument) != 0)
-			continue;
+	server = field_server(tree, o->argument);
+	if (server != NULL) {
 		snprintf(out->state, sizeof(out->state), "%.31s",
 		    plain_cell(field_text(server, "state"), 20));
 		snprintf(out->last_end, sizeof(out->last_end), "%.31s",

@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "http/client/client.h"
 #include "tailorctl/options.h"
@@ -86,6 +87,23 @@ static inline const cJSON *
 field_list(const cJSON *object, const char *key)
 {
 	return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+/* Return the server of that name in the document of /servers, borrowed from the
+ * tree, or NULL. */
+static inline const cJSON *
+field_server(const cJSON *tree, const char *name)
+{
+	const cJSON *s;
+
+	cJSON_ArrayForEach(s, field_list(tree, "servers"))
+	{
+		const char *found = field_text(s, "name");
+
+		if (found != NULL && strcmp(found, name) == 0)
+			return s;
+	}
+	return NULL;
 }
 
 /* Connect to the running tailor: the one that --admin names; else the one that

@@ -200,21 +200,16 @@ look(const struct deployment *d, const char *name, struct server_seen *out)
 {
 	cJSON *tree = admin_json(d->options, "/servers");
 	const cJSON *s;
+	const char *state;
 
 	*out = (struct server_seen){0, false, false};
 	if (tree == NULL)
 		return -1;
-	cJSON_ArrayForEach(s, field_list(tree, "servers"))
-	{
-		const char *found = field_text(s, "name");
-		const char *state = field_text(s, "state");
-
-		if (found == NULL || strcmp(found, name) != 0)
-			continue;
-		out->p50_ns = field_number(s, "p50_ns", 0);
-		out->ready = state != NULL && strcmp(state, "ready") == 0;
-		out->active = field_true(s, "active");
-	}
+	s = field_server(tree, name);
+	state = field_text(s, "state");
+	out->p50_ns = field_number(s, "p50_ns", 0);
+	out->ready = state != NULL && strcmp(state, "ready") == 0;
+	out->active = field_true(s, "active");
 	cJSON_Delete(tree);
 	return 0;
 }

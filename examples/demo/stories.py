@@ -67,7 +67,8 @@ def _cause(tale, killed):
     since_ns = t0 - killed[won[0]] if won and won[0] in killed else -1
     if code == "proxy_queue" and 0 <= since_ns <= COLD_NS:
         ago = f"{since_ns / 1e9:.1f} s" if since_ns >= 1e8 else "just"
-        return f"it waited for {won[0]}, killed {ago} before and started again"
+        return (f"the request waited for server {won[0]}, killed {ago} before "
+                f"and started again")
     cause = CAUSES.get(code, "")
     if cause and tale["verdict"]["confidence"] == "likely":
         cause = f"likely {cause}"

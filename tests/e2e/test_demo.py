@@ -237,7 +237,7 @@ def timeline(code):
     ("class_loading", {"b": 15 * S}, "class loading and JIT; likely a "
      "cold JVM: killed 5.0 s before and started again"),
     ("proxy_queue", {"b": 15 * S},
-     "it waited for b, killed 5.0 s before and started again"),
+     "the request waited for server b, killed 5.0 s before and started again"),
     ("proxy_queue", {"a": 15 * S}, "40.0 of 45.0 ms: server b computed."),
     # what was seen is not made a guess of
     ("runq", {"b": 15 * S}, "40.0 of 45.0 ms: server b computed."),

@@ -124,7 +124,7 @@ def test_that_of_a_unit_is_found(build, upstream, operator):
 
 
 def test_that_of_the_unit_is_asked(instance, operator):
-    # Goal: within a unit tailorctl asks its process alone, whoever else runs,
+    # Goal: within a unit tailorctl asks its process alone, if others run, too,
     # and fails if it has no admin socket.
     one, two = instance().up(), instance().up()
     for t in one, two:

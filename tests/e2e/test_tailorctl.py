@@ -179,9 +179,9 @@ def test_advice_is_said(ask, admin):
     assert lines[0].startswith("tailorctl: expired: raise slow.history ")
     assert len(lines) > 1 and lines[-1].endswith("slow.history")
     admin.answers["POST /drain?server=a"] = http(409, json.dumps(
-        {"error": "nobody else is ready", "forceable": True}))
+        {"error": "no other server is ready", "forceable": True}))
     assert ask("drain", "a").err == (
-        "tailorctl: nobody else is ready; use --force to do it anyway\n")
+        "tailorctl: no other server is ready; use --force to do it anyway\n")
 
 
 @pytest.mark.parametrize("asked, reply, words, status, said", [

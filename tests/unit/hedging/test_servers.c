@@ -360,7 +360,7 @@ static const struct scenario mirrors[] = {
 	"warm 1 => 1; warmsent 1; warm 1 => 0; finish 100; warm 1 => 0"},
     {"what was not used makes no burst when there is room again, either",
 	"set mirror 1; ready; finish 100; warmed 1 2 5ms; warm 1 => 0"},
-    {"whoever is the backup",
+    {"also if the other one is the backup",
 	"set mirror 1; ready; switch => swap; finish; warm 1 => 0\n"
 	"warm 0 => 1"},
     {"not while it is stopped, or has losers to execute",
