@@ -6,6 +6,7 @@
  * how the old version did meanwhile.  If it is not worse, the other server
  * follows; else that one, still the old version, becomes active again. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +27,14 @@
 #define BAD_MORE 3   /* failures more than twice as many as before: worse */
 #define SLOW_TIMES 2 /* median so many times the other's: slower */
 #define SLOW_MORE_NS (2 * NS_PER_MS)
+#define EDGES_MAX 32 /* of the histogram of durations, 20 today */
 
-/* Requests that finished, and how many of them failed: 5xx or cut. */
+/* Requests that finished; how many of them failed: 5xx or cut; and how many
+ * took at most each edge of the histogram. */
 struct served {
 	int64_t all, failed;
+	unsigned edges;
+	int64_t edge_ns[EDGES_MAX], within[EDGES_MAX];
 };
 
 struct deployment {
@@ -57,14 +62,17 @@ is_of(const struct metric_sample *s, const char *family)
 	return s->length > n && memcmp(s->name, family, n) == 0;
 }
 
-/* Add a counter of GET /metrics: responses with 5xx, and those that were cut,
- * but not by the client. */
+/* Add a counter of GET /metrics: responses with 5xx, those that were cut, but
+ * not by the client, and how long all took. */
 static void
 served_add(struct served *out, const struct metric_sample *s)
 {
 	static const char failed[] = "{code_class=\"5xx\"}";
 	static const char cut[] = "tailor_terminations_total{code=\"";
+	static const char bucket[] =
+	    "tailor_request_duration_seconds_bucket{le=\"";
 	const char *code = s->name + sizeof(cut) - 1;
+	double edge_s;
 
 	if (is_of(s, "tailor_requests_total{")) {
 		out->all += (int64_t)s->value;
@@ -73,6 +81,12 @@ served_add(struct served *out, const struct metric_sample *s)
 	} else if (is_of(s, cut) && s->length > sizeof(cut) + 1 &&
 		   code[1] == 'D' && strchr("Cc", code[0]) == NULL) {
 		out->failed += (int64_t)s->value;
+	} else if (is_of(s, bucket) && out->edges < EDGES_MAX) {
+		/* 0 for the last one, +Inf. */
+		edge_s = strtod(s->name + sizeof(bucket) - 1, NULL);
+		out->edge_ns[out->edges] =
+		    isfinite(edge_s) ? (int64_t)(edge_s * 1e9) : 0;
+		out->within[out->edges++] = (int64_t)s->value;
 	}
 }
 
@@ -84,7 +98,7 @@ served_read(const struct ctl_options *o, struct served *out)
 	struct http_response a;
 	const char *at;
 
-	*out = (struct served){0, 0};
+	*out = (struct served){.all = 0};
 	if (admin_request_ok(o, "GET", "/metrics", &a) < 0)
 		return -1;
 	at = a.body;
@@ -97,7 +111,25 @@ served_read(const struct ctl_options *o, struct served *out)
 static struct served
 served_since(struct served now, struct served then)
 {
-	return (struct served){now.all - then.all, now.failed - then.failed};
+	now.all -= then.all;
+	now.failed -= then.failed;
+	for (unsigned i = 0; i < now.edges && i < then.edges; i++)
+		now.within[i] -= then.within[i];
+	return now;
+}
+
+/* The least edge that no request exceeded, ns, and in *above_ns one that the
+ * slowest did exceed; 0: none. */
+static int64_t
+slowest_within(const struct served *s, int64_t *above_ns)
+{
+	*above_ns = 0;
+	for (unsigned i = 0; i < s->edges && s->all > 0; i++) {
+		if (s->within[i] == s->within[s->edges - 1])
+			return s->edge_ns[i];
+		*above_ns = s->edge_ns[i];
+	}
+	return 0;
 }
 
 /* Find the names of both servers, which must be ready.  0, or -1 after a
@@ -307,6 +339,7 @@ static int
 summarize(const struct deployment *d)
 {
 	int64_t took_ns = instant_since(instant_now(), d->began), slow_ns;
+	int64_t above_ns, within_ns;
 	struct served now;
 	char id[80], text[200];
 	struct json j;
@@ -315,12 +348,18 @@ summarize(const struct deployment *d)
 		return STATUS_NO;
 	now = served_since(now, d->first);
 	slow_ns = slowest(d, took_ns, id);
+	within_ns = slowest_within(&now, &above_ns);
+	if (slow_ns <= above_ns) { /* the slowest is not kept */
+		slow_ns = 0;
+		id[0] = '\0';
+	}
 	if (d->options->json) {
 		plain_json_begin(&j);
 		json_key_int(&j, "took_ns", took_ns);
 		json_key_int(&j, "requests", now.all);
 		json_key_int(&j, "failed", now.failed);
 		json_key_int(&j, "slowest_ns", slow_ns);
+		json_key_int(&j, "slowest_within_ns", within_ns);
 		json_key_string(&j, "slowest_id", id);
 		return plain_json_end(&j) < 0 ? STATUS_NO : STATUS_OK;
 	}
@@ -332,6 +371,9 @@ summarize(const struct deployment *d)
 		text_append(text, sizeof(text),
 		    ", slowest %s (tailorctl why %s)", plain_duration(slow_ns),
 		    plain_cell(id, 40));
+	else if (within_ns > 0)
+		text_append(text, sizeof(text), ", slowest at most %s",
+		    plain_duration(within_ns));
 	say(d, text);
 	return STATUS_OK;
 }

@@ -1,8 +1,8 @@
 """Whether the project's goals are met, by how much, and what is to blame.
 
 A goal is met, missed, or not measured; missed ones say by how much.  One that
-seems met is doubtful if the load generator's lateness spoils its figures, or if
-a set-up that it is about was saturated.
+seems met is doubtful if the load generator's lateness spoils its figures, if a
+set-up that it is about was saturated, or if the machine stalled.
 """
 
 import collections
@@ -14,6 +14,9 @@ CLOSE_MS = 2.0
 EXTRA_PCT = 1.0
 STEERING = "steering"
 STEERED_MS = 1.0
+# p99.9 of a JVM that never collects over its median iteration's slowest request,
+# of a machine that stalled now and then
+STALL_TIMES = 3
 # where the set-up of interest must not fail a request
 WITHOUT_ERRORS = ("thesis", "instead", "slow-queries", "restart")
 
@@ -139,6 +142,16 @@ def doubts(rows, figures):
                 f" (saturated: {'; '.join(full)})" if full else "")
 
 
+def stalled(ideal):
+    """That the machine itself stalled, by the set-up without collections."""
+    if not ideal or not ideal.get("max"):
+        return ""
+    rare, usual = value(ideal, "p999"), value(ideal, "max")
+    return "" if rare is None or rare <= STALL_TIMES * usual else (
+        f" (the machine stalled: {ideal['title']}: p99.9 {rare:.1f} ms, the "
+        f"median iteration's slowest request {usual:.1f} ms)")
+
+
 def judge(plans, rows):
     """The goals of the experiments that were asked for; rows as the report
     has them, by experiment."""
@@ -149,6 +162,7 @@ def judge(plans, rows):
         goal = judged(own, plans[name])
         doubt = doubts([row for row in own
                         if keys is None or row["key"] in keys], figures)
+        doubt += stalled(find(own, plans[name].get("ideal")))
         return goal._replace(
             state="doubtful" if doubt and goal.state == "met" else goal.state,
             why=goal.why + doubt)

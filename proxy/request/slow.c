@@ -15,7 +15,8 @@ slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,
 	if (keep == 0)
 		return false;
 	if (!instant_before(now, w->end)) {
-		w->end = instant_plus(now, length_ns);
+		w->end = instant_plus(
+		    now, w->end.ns == 0 ? length_ns / 60 : length_ns);
 		w->count = 0;
 	}
 	if (w->count < keep) {

@@ -1,7 +1,9 @@
 """Goal: every command of README, documents and manual pages is one that can be
-typed: no program says that it is wrong usage, or has no such target."""
+typed: no program says that it is wrong usage, or has no such target.  What a
+page shows as printed has the form that is printed today."""
 
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -55,6 +57,35 @@ def commands(path):
 def every():
     return {tuple(words): f"{path.relative_to(ROOT)}: {line}"
             for path in PAGES for line, words in commands(path)}
+
+
+def printed(path, command):
+    """The lines that a page shows below "$ command", until one that is empty,
+    each joined with those indented below it; not "[...]"."""
+    found = re.search(rf"^    \$ (?:sudo )?build/{command}.*\n((?:    .+\n)+)",
+                      path.read_text(), re.M)
+    text = re.sub(r"\n {5,}", " ", "\n" + found.group(1))
+    return [re.sub(r" +", " ", line.strip()) for line in text.splitlines()
+            if line.strip() not in ("", "[...]")]
+
+
+def form(line):
+    """A line without its numbers and a server's name."""
+    return re.sub(r"[-+]?\d[\d.]*", "N", line).replace("server A", "server a")
+
+
+def test_printed_verdict():
+    # Goal: README's request is told as the stories of the suite are.
+    told = set()
+    for path in (ROOT / "tests/unit/talechain/scenarios").glob("*.json"):
+        verdict = json.loads(path.read_text()).get("verdict", {})
+        told |= {form(verdict.get("text", "")),
+                 *(form(f"evidence: {one}") for one in verdict.get("evidence", ()))}
+    lines = printed(ROOT / "README.md", "tailorctl why")
+    assert len(lines) == 3, lines
+    assert form(lines[0]) in told and form(lines[2]) in told, lines
+    words = (ROOT / "talechain/words/verdict.c").read_text()
+    assert lines[1].removeprefix("confidence: ") in words, lines[1]
 
 
 def test_enough_are_found():

@@ -375,6 +375,10 @@ def test_goals():
         return [goal.state for goal in goals.judge(known, rows)]
 
     assert judged() == ["met"] * 6
+    usual = others[0]["max"]
+    others[0]["max"] = {"value": others[0]["p999"]["value"] / 4}  # it stalled
+    assert judged() == ["met", *["doubtful"] * 3, "met", "met"]
+    others[0]["max"] = usual
     # x's p99.9 is a part of one goal, the ideal's of three
     others[1]["figures"]["p999"]["trust"] = "within"
     assert judged() == ["met", "met", "doubtful", "met", "met", "met"]
@@ -512,7 +516,7 @@ def test_readme_says_what_was_measured(scratch):
     def row(title, **more):
         figure = {"value": 1.234, "low": 1.0, "high": 2.0}
         return {"title": title, "p50": figure, "p99": figure,
-                "p999": {"value": 78.9}, "worst": 8.76, "errors": 0,
+                "p999": {"value": 78.9}, "max": {"value": 8.76}, "errors": 0,
                 "requests": 9, "extra_pct": 0.5, "cpu_pct": None,
                 "post": {"p999": {"value": 45.6}}, **more}
 
@@ -521,7 +525,7 @@ def test_readme_says_what_was_measured(scratch):
                "machine": {"cpus": 2, "model": "m", "measured": "2026-11-21"},
                "goals": [], "experiments": {"instead": {
                    "title": "Instead", "shows": "",
-                   "rows": [row("another", worst=7.77), *rows]}}}
+                   "rows": [row("another", max={"value": 7.77}), *rows]}}}
     source.write_text(json.dumps(results))
     assert run("--check", "--root", str(root)).returncode == 1
     assert text.read_text() == empty
@@ -529,7 +533,8 @@ def test_readme_says_what_was_measured(scratch):
     said = text.read_text()
     for words in ("before\n", "between\n", "after\n", "SIZE=medium", "8.8 |",
                   "**79 ms without Tailor,", "1.23 (1.00-2.00)", "0 of 9 |",
-                  "Tailor, steering |", " 45.6 |", "All 7 set-ups"):
+                  "Tailor, steering |", " 45.6 |", "79 ms with steering",
+                  "All 7 set-ups"):
         assert words in said, said
     assert "7.8" not in said  # in the report only
     assert run("--check", "--root", str(root)).returncode == 0

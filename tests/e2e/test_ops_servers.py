@@ -217,7 +217,8 @@ def test_rolling_restart_without_a_failed_request(tailor, ctl, scratch):
     assert crowd.statuses() == {200}, crowd.errors
     pids = set(map(int, crowd.bodies()))
     assert pids & set(seen) and len(pids) >= 3
-    assert len(re.findall(r" server_restarted ", t.log)) == 4
+    # The log is read by another thread, and may be a little behind.
+    wait_until(lambda: t.log.count(" server_restarted ") == 4, "all are logged")
 
 
 def test_deploy(tailor, ctl, scratch):
@@ -231,7 +232,9 @@ def test_deploy(tailor, ctl, scratch):
     assert run.returncode == 0, run.err
     assert crowd.statuses() == {200}, crowd.errors
     assert not before & {t.server(name)["pid"] for name in "ab"}
-    assert re.search(r"^deployed: \d+ s, \d+ requests, 0 failed", run.out, re.M)
+    # As README shows it.
+    assert re.search(r"^deployed: \d+ s, \d+ requests, 0 failed, "
+                     r"slowest (at most )?[\d.]+m?s", run.out, re.M), run.out
     assert sorted(re.findall(r"^server ([ab]):$", run.out, re.M)) == ["a", "b"]
 
 

@@ -204,13 +204,13 @@ def test_the_line_of_each_server_and_the_last_one(upstream, tailor):
     assert t.lines.index(seen) < t.lines.index(line)
     assert 'sees="end, restart"' in seen
     assert 'misses="collections: CPython is probed only on request; ' in seen
-    assert 'do="servers[0].jvm=usdt; profiler.kernel=lite"' in seen
+    assert 'do="--set servers.0.jvm=usdt; --set profiler.kernel=lite"' in seen
     # And it stays to be read: /servers has the same.
     kernel = {"signals": "stops, quota, kernel events",
               "why": "not configured: profiler.kernel is off",
-              "do": "profiler.kernel=lite"}
+              "do": "--set profiler.kernel=lite"}
     assert t.server("a")["misses"] == [
-        {"signals": "collections", "do": "servers[0].jvm=usdt",
+        {"signals": "collections", "do": "--set servers.0.jvm=usdt",
          "why": "CPython is probed only on request"}, kernel]
     lost = t.wait_log("server_not_found server=b ")
     assert "nothing listens" in lost and 'do="start it, or' in lost

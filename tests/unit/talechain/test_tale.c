@@ -127,6 +127,18 @@ TEST(test_stale)
 	t = slice(&s, &r);
 	assert_int_equal(tale_lost(t), 0);
 	tale_free(&t);
+	/* All of it, its end included: that is no lateness of the observer, and
+	 * what the request's record shows is told. */
+	r.stream_begin = 100;
+	r.stream_end = 500;
+	r.attempt[0].written = scene_at(4000 * US);
+	assert_int_equal(tale_slice(&t, s.reader, &r, NULL, SLACK), -ESTALE);
+	assert_int_equal(tale_explain(&story, t), 0);
+	assert_string_equal(story->verdict.text,
+	    "3.98 of 5.00 ms: the request waited in Tailor's queue for a "
+	    "server.");
+	story_free(&story);
+	tale_free(&t);
 	scene_close(&s);
 }
 
