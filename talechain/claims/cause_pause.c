@@ -304,7 +304,7 @@ cause_unread(struct explainer *ex)
 	    .end_ns = ex->s->total_ns};
 	size_t i = ex->t->entries;
 
-	/* What was overwritten had been read in time. */
+	/* Overwritten events had been read in time. */
 	if (tale_whole(ex->t) || ex->t->stale)
 		return;
 	while (i > 0 && ex->t->entry[i - 1].slot.event.type >> 12 > 1)
