@@ -34,8 +34,8 @@ slow_tales_max(uint64_t store_bytes)
 }
 
 /* Enter a request into its window if its total_ns is among the slowest so far;
- * true if so.  O(keep).  The first window is a sixtieth as long as the others, so
- * that who has just started Tailor soon sees a request explained.
+ * true if so.  O(keep).  The first window is a sixtieth as long as the others,
+ * so that who has just started Tailor soon sees a request explained.
  *   keep  how many to keep, 0 .. SLOW_WINDOW_KEEP */
 _Bool slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,
     struct instant now, int64_t total_ns);
