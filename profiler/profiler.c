@@ -164,8 +164,8 @@ profiler_open_kernel(struct profiler *p)
 	for (unsigned i = 0; i < PROFILER_SIGNALS; i++)
 		snprintf(p->signal[i].why, sizeof(p->signal[i].why),
 		    "not configured: profiler.kernel is off");
-	snprintf(p->kernel_fix, sizeof(p->kernel_fix),
-	    "--set profiler.kernel=lite");
+	snprintf(
+	    p->kernel_fix, sizeof(p->kernel_fix), "--set profiler.kernel=lite");
 	p->attach.kernel_why = p->signal[PROFILER_SIGNAL_SCHEDULER].why;
 	p->attach.kernel_fix = p->kernel_fix;
 	if (options->kernel == PROFILER_KERNEL_OFF)

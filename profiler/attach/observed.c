@@ -60,8 +60,8 @@ miss_page(const char *path, const struct process *p, struct observed *o)
 		snprintf(why, sizeof(why), "its JVM has %s",
 		    option != NULL ? option : "no hsperfdata");
 	if (!p->server.agent)
-		snprintf(fix, sizeof(fix), "--set servers.%u.jvm=auto",
-		    p->index);
+		snprintf(
+		    fix, sizeof(fix), "--set servers.%u.jvm=auto", p->index);
 	else if (path != NULL && file_agent(agent, sizeof(agent)) &&
 		 proc_has_argument(p->jvm, "-XX:+DisableAttachMechanism"))
 		/* jcmd makes such a JVM print its threads. */
@@ -114,8 +114,8 @@ miss_collections(
 		   p->server.probes != PROFILER_PROBES_ON) {
 		snprintf(why, sizeof(why), "%s is probed only on request",
 		    runtime->name);
-		snprintf(fix, sizeof(fix), "--set servers.%u.jvm=usdt",
-		    p->index);
+		snprintf(
+		    fix, sizeof(fix), "--set servers.%u.jvm=usdt", p->index);
 		miss(o, "collections", why, fix);
 	} else if (runtime != NULL) {
 		snprintf(why, sizeof(why), "no probes of %s: %s", runtime->name,
