@@ -174,6 +174,7 @@ static const struct client_events client_events = {
     .begin = on_head,
     .refused = request_refused,
     .left = request_client_left,
+    .late = request_late,
 };
 
 int

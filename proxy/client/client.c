@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 
 #include "proxy/client/client_spool.h"
+#include "proxy/client/delivery.h"
 #include "proxy/client/listeners.h"
 #include "proxy/net/socket.h"
 
@@ -129,6 +130,7 @@ client_close(struct client *c)
 	timer_clear(&all->loop->timers, &c->timer);
 	loop_drop(all->loop, &c->write);
 	loop_drop(all->loop, &c->input);
+	delivery_forget(c);
 	/* An orderly close marks such a response as whole: send a reset. */
 	if (c->delimited && c->response != CLIENT_RESPONSE_NONE)
 		socket_reset_on_close(c->fd);

@@ -54,6 +54,17 @@ struct client_ops {
 	void (*gone)(struct client *c);
 };
 
+/* A client's last response, while the client may not have all of it
+ * (delivery.h), and counts of its connection when that was written. */
+struct delivery {
+	TAILQ_ENTRY(client) link;
+	void *place; /* NULL: not watched */
+	uint64_t request;
+	struct instant written;
+	uint32_t resent, twice; /* segments; acknowledged twice */
+	uint64_t full_us;	/* the client's window was full */
+};
+
 struct client {
 	TAILQ_ENTRY(client) link;
 	struct clients *clients; /* borrowed */
@@ -89,6 +100,7 @@ struct client {
 	struct instant rested;	 /* when it became idle, or was accepted */
 	bool whole;	     /* LINGER: its last request was read to the end */
 	uint64_t sent_bytes; /* on this connection */
+	struct delivery delivery;
 	/* A server connection for its requests only, or NULL; set by the room
 	 * above, see client_events.left. */
 	struct connection *own;
@@ -128,6 +140,14 @@ struct listener {
 
 #define CLIENT_ID 65 /* bytes of an x-request-id */
 
+/* A response that its client acknowledged late. */
+struct client_late {
+	void *place; /* as given to delivery_watch */
+	uint64_t request;
+	struct instant acknowledged; /* to some 5 ms; at the latest then */
+	uint32_t resent; /* segments; 0: the client's window was full */
+};
+
 struct client_events {
 	/* A head has been read: set c->ops and c->user and return true; or
 	 * return false with *refusal set; false without it: c is closed. */
@@ -140,6 +160,8 @@ struct client_events {
 	/* A client with .own set is closed: release .own.  Not NULL if .own is
 	 * ever set. */
 	void (*left)(struct client *c);
+	/* A response arrived late.  Not NULL if delivery_watch is used. */
+	void (*late)(struct client *c, const struct client_late *late);
 };
 
 struct clients {
@@ -162,6 +184,9 @@ struct clients {
 	struct client_list unused;
 	/* Clients that may be closed to make room, the longest idle first. */
 	TAILQ_HEAD(, client) spare;
+	/* Clients whose last response may not have arrived, and when to look. */
+	TAILQ_HEAD(, client) delivering;
+	struct timer look_timer;
 	unsigned count;
 	unsigned half_open; /* clients whose request is not whole */
 	struct peer_table peers;

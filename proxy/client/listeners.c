@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "proxy/client/client.h"
+#include "proxy/client/delivery.h"
 
 /* Remove a socket file on which no process listens any more.  0, also if there
  * is no file, or -errno: -EADDRINUSE if a process listens on it. */
@@ -316,6 +317,7 @@ clients_init(struct clients *all)
 	TAILQ_INIT(&all->closed);
 	TAILQ_INIT(&all->unused);
 	TAILQ_INIT(&all->spare);
+	delivery_init(all);
 	for (unsigned i = 0; i < LISTENERS; i++)
 		all->listener[i].fd = -1;
 	return peer_table_init(&all->peers, all->config->proxy.connections_max);
@@ -333,6 +335,7 @@ clients_fini(struct clients *all)
 		    &all->listener[i], listener_outlives(&all->listener[i]));
 	while ((c = TAILQ_FIRST(&all->open)) != NULL)
 		client_close(c);
+	delivery_fini(all);
 	clients_reap(all);
 	while ((c = TAILQ_FIRST(&all->unused)) != NULL) {
 		TAILQ_REMOVE(&all->unused, c, link);

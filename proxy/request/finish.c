@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "http/writer.h"
+#include "proxy/client/delivery.h"
 #include "proxy/request/access_fill.h"
 #include "proxy/request/attempt.h"
 #include "proxy/request/proxy.h"
@@ -185,7 +186,26 @@ request_record(struct request *r)
 			slow_finished(p, tale);
 		remember(p, r);
 	}
+	if (r->client != NULL && !r->tunnel)
+		delivery_watch(r->client, now, tale, r->id);
 	access_log_request(p, r, r->client, now);
+}
+
+void
+request_late(struct client *c, const struct client_late *late)
+{
+	struct proxy *p = client_proxy(c);
+	struct tale_request *t = late->place;
+
+	if (late->resent > 0)
+		p->metrics.late_resent++;
+	else
+		p->metrics.late_window++;
+	if (t->id != late->request)
+		return; /* it has left the history */
+	t->acknowledged = late->acknowledged;
+	t->resent = late->resent;
+	slow_late(p, t);
 }
 
 void

@@ -117,6 +117,10 @@ void tunnel_pass(struct request *r, struct chain *data);
  * it was slow, the analysis. */
 void request_record(struct request *r);
 
+/* A finished request's response arrived late (client/delivery.h): note that in
+ * the history, and examine it if that makes it slow. */
+void request_late(struct client *c, const struct client_late *late);
+
 /* A client's head was refused, and no struct request made: count it, put it
  * into the history and the access log.  Writes the id for its response. */
 void request_refused(const struct client *c, const struct http_refusal *refusal,

@@ -124,6 +124,28 @@ slow_choose(struct proxy *p, const struct tale_request *t, int64_t total_ns,
 }
 
 void
+slow_late(struct proxy *p, const struct tale_request *t)
+{
+	int64_t total_ns = instant_since(t->acknowledged, t->first_byte);
+	int64_t target_ns = slow_target_ns(p);
+	bool was_slow = instant_since(t->finished, t->first_byte) > target_ns;
+	struct analysis_question q = {.kind = ANALYSIS_KEEP,
+	    .known = true,
+	    .keep = true,
+	    .reason = TALE_REASON_TARGET,
+	    .request = *t};
+
+	if (total_ns <= target_ns)
+		return;
+	q.slowest = slow_window_take(&p->slow_worst,
+	    p->config->slow.keep_slowest, SLOW_WINDOW_NS, instant_now(),
+	    total_ns);
+	p->metrics.slow += !was_slow;
+	if (!analysis_ask(p->analysis, &q))
+		p->metrics.slow_unexamined += !was_slow;
+}
+
+void
 slow_finished(struct proxy *p, const struct tale_request *t)
 {
 	int64_t total_ns = instant_since(t->finished, t->first_byte);

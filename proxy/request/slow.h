@@ -50,3 +50,7 @@ uint64_t slow_left_out(const struct proxy *p);
 /* A request has finished: count it; examine it if it is slow, or one of those
  * to compare with. */
 void slow_finished(struct proxy *p, const struct tale_request *t);
+
+/* A finished request's response was acknowledged late: examine it, again if it
+ * was slow already, if it is slow with that time. */
+void slow_late(struct proxy *p, const struct tale_request *t);

@@ -44,6 +44,8 @@
 	X(timeouts_tunnel, "tailor_client_timeouts_total", "phase", "tunnel")  \
 	X(timeouts_linger, "tailor_client_timeouts_total", "phase", "linger")  \
 	X(timeouts_write, "tailor_client_timeouts_total", "phase", "write")    \
+	X(late_resent, "tailor_responses_late_total", "why", "resent")         \
+	X(late_window, "tailor_responses_late_total", "why", "window")         \
 	X(truncated, "tailor_response_truncated_total", "", "")                \
 	X(queue_timeouts, "tailor_queue_timeouts_total", "", "")               \
 	X(overflowed, "tailor_queue_overflows_total", "", "")                  \

@@ -29,6 +29,12 @@
 	    "the response was in the client's socket, unread",                 \
 	    "give the client's reading thread a CPU of its own, or more "      \
 	    "threads")                                                         \
+	X(CLIENT_NETWORK, "client_network", "the client's network", TCP,       \
+	    DELAY, HAZARD, NOTHING, client_network,                            \
+	    "the response was on its way to the client, and parts of it were " \
+	    "sent again",                                                      \
+	    "look for loss between this machine and the client: ip -s link, "  \
+	    "ss -ti, mtr")                                                     \
 	X(ACCEPT_QUEUE, "accept_queue", "waiting to be accepted", QUEUE,       \
 	    DELAY, QUEUE, NOTHING, note,                                       \
 	    "the request had arrived, and Tailor had not accepted its "        \

@@ -83,6 +83,9 @@ write_request(const struct tale *t, struct json *j)
 	key_offset(t, j, "received", r->received);
 	key_offset(t, j, "committed", r->committed);
 	key_offset(t, j, "finished", r->finished);
+	key_offset(t, j, "acknowledged", r->acknowledged);
+	if (instant_is_set(r->acknowledged))
+		json_key_uint(j, "resent", r->resent);
 	json_object_end(j);
 }
 

@@ -99,7 +99,8 @@ lane_of_claim(struct explainer *ex, const struct claim *c)
 	if (c->cause == TALE_CAUSE_BLIND || c->cause == TALE_CAUSE_LOST)
 		return lane_get(ex, STORY_LANE_OBSERVER, -1, 0);
 	if (c->cause == TALE_CAUSE_CLIENT_SEND ||
-	    c->cause == TALE_CAUSE_CLIENT_LATE)
+	    c->cause == TALE_CAUSE_CLIENT_LATE ||
+	    c->cause == TALE_CAUSE_CLIENT_NETWORK)
 		return lane_get(ex, STORY_LANE_CLIENT, -1, 0);
 	if (c->attempt >= 0)
 		return lane_of_server(ex, c->attempt, c->tid);

@@ -280,6 +280,7 @@ render_stages(const struct tale *t, struct text *x)
 	attempt_write(t, x, &r->attempt[0]);
 	attempt_write(t, x, &r->attempt[1]);
 	stage_write(t, x, "proxy > client", r->committed, r->finished);
+	stage_write(t, x, "acknowledged", r->finished, r->acknowledged);
 	pauses_write(t, x);
 	blinds_write(t, x);
 	text_add(x,

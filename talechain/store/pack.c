@@ -8,7 +8,7 @@
 #include "talechain/events/termination.h"
 #include "talechain/tale/tale_struct.h"
 
-#define PACK_VERSION 4
+#define PACK_VERSION 5
 /* Most time between a request's first instant and any other. */
 #define SPAN_MAX_NS (INT64_C(7200) * NS_PER_S)
 /* Latest instant, so that differences of two cannot overflow. */
@@ -224,6 +224,8 @@ code_request(struct codec *c, struct tale_request *r)
 	code_instant(c, &r->received, base);
 	code_instant(c, &r->committed, base);
 	code_instant(c, &r->finished, base);
+	code_instant(c, &r->acknowledged, base);
+	code_unsigned(c, &r->resent, UINT32_MAX);
 	/* Packed again, it would have another base. */
 	if (!c->packing && c->err == 0 && request_base(r).ns != base.ns)
 		c->err = -EPROTO;

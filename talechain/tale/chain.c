@@ -462,16 +462,23 @@ tale_chain_bounds(struct tale *t)
 	if (t->cookie[TALE_SOCKET_CLIENT] == 0)
 		return;
 	tale_chain_find(&c, t);
+	/* Its reads show when the client had all; it may acknowledge later. */
+	if (c.client_read != NEVER && !t->client.same_host &&
+	    instant_is_set(t->request.acknowledged))
+		t->end = t->request.finished;
 	if (c.left != NEVER && instant_is_set(t->request.finished)) {
 		left = instant_plus(t->t0, c.left);
 		if (instant_before(t->end, left) ||
 		    (!t->client.same_host && ends_with_last_byte(&c) &&
+			!instant_is_set(t->request.acknowledged) &&
 			instant_since(t->request.finished, left) > AWAY_NS))
 			t->end = left;
 	}
 	/* The client read the response in pieces: the response lasts until the
 	 * last piece is read. */
-	if (c.client_read != NEVER && c.client_began < c.client_read) {
+	if (c.client_read != NEVER &&
+	    (c.client_began < c.client_read ||
+		instant_is_set(t->request.acknowledged))) {
 		left = instant_plus(t->t0, c.client_read);
 		if (instant_before(t->end, left) && !t->client.same_host)
 			t->end = left;

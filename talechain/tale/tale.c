@@ -109,6 +109,7 @@ tale_bounds_set(struct tale *t)
 	later(&t->end, r->received);
 	later(&t->end, r->committed);
 	later(&t->end, r->finished);
+	later(&t->end, r->acknowledged);
 	for (int i = 0; !instant_is_set(r->finished) && i < TALE_ATTEMPTS;
 	     i++) {
 		later(&t->end, r->attempt[i].written);

@@ -34,6 +34,10 @@ struct tale_request {
 	struct instant received;   /* complete, entered the table */
 	struct instant committed;  /* first byte of the response written */
 	struct instant finished;   /* last byte given to the kernel */
+	/* If that was late: when the client had acknowledged all, and how many
+	 * segments were sent again (0: its window was full). */
+	struct instant acknowledged;
+	uint32_t resent;
 	uint64_t stream_begin, stream_end; /* positions */
 	uint64_t cookie; /* SO_COOKIE of the client's socket, 0: not known */
 	struct tale_attempt attempt[TALE_ATTEMPTS];

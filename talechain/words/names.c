@@ -124,7 +124,8 @@ claim_who(
 	if (c->attempt >= 0)
 		phrase_add(&l, "%s", label(ex, c->attempt, name, sizeof(name)));
 	else if (c->cause == TALE_CAUSE_CLIENT_SEND ||
-		 c->cause == TALE_CAUSE_CLIENT_LATE)
+		 c->cause == TALE_CAUSE_CLIENT_LATE ||
+		 c->cause == TALE_CAUSE_CLIENT_NETWORK)
 		phrase_add(&l, "client");
 	else if (c->cause != TALE_CAUSE_UNKNOWN)
 		phrase_add(&l, "Tailor");

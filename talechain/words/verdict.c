@@ -466,6 +466,19 @@ say_sums(
 
 /* Append the claim's note, which is a whole sentence, or the cause's label. */
 static void
+say_client_network(
+    const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	uint32_t n = ex->t->request.resent;
+
+	(void)c;
+	phrase_add(l,
+	    "the response was on its way to the client, and the kernel sent "
+	    "%u segment%s of it again",
+	    n, n == 1 ? "" : "s");
+}
+
+static void
 say_note(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
 	(void)ex;

@@ -13,6 +13,7 @@ import time
 
 from hazard import C, Hazard, truth_of
 from rig.client import Client
+from rig.lossy import dropping
 from rig.ports import free_port
 from rig.stage import sleep_us
 from rig.verdicts import Injection
@@ -107,37 +108,17 @@ class Retransmit(Received):
         self.stage.client.get("/work?kind=drop")
         return Injection(self.ask("/work?kind=none"), self.wall())
 
-    # SO_MEMINFO's ninth word counts what the socket dropped.
-    SO_MEMINFO, DROPS = 55, 8
-
     def lose_response(self):
         client, sock = self.stage.client, self.stage.client.socket
-
-        def drops():
-            return struct.unpack("9I", sock.getsockopt(
-                socket.SOL_SOCKET, self.SO_MEMINFO, 36))[self.DROPS]
-
-        before, self.sent = drops(), time.monotonic_ns()
-        attach_filter(sock)
-        client.request("GET", "/work?kind=compute&us=2000")
-        while drops() == before:
-            sleep_us(20)
-        lost_ns = time.monotonic_ns()
-        sock.setsockopt(socket.SOL_SOCKET, 27, 0)  # SO_DETACH_FILTER
+        self.sent = time.monotonic_ns()
+        with dropping(sock) as dropped:
+            client.request("GET", "/work?kind=compute&us=2000")
+            while not dropped():
+                sleep_us(20)
+            lost_ns = time.monotonic_ns()
         select.select([sock], [], [])
         lost_ns = time.monotonic_ns() - lost_ns
         return self.injection(client.response(), lost_ns)
-
-
-def attach_filter(sock):
-    """Have the kernel drop segments with data, as in injections.c."""
-    code = [(0x30, 0, 0, 12), (0x74, 0, 0, 2), (0x54, 0, 0, 0x3c),
-            (0x07, 0, 0, 0), (0x80, 0, 0, 0), (0x2d, 0, 1, 0),
-            (0x06, 0, 0, 0), (0x06, 0, 0, 0xffffffff)]
-    text = b"".join(struct.pack("HBBI", *c) for c in code)
-    buffer = ctypes.create_string_buffer(text)
-    program = struct.pack("HP", len(code), ctypes.addressof(buffer))
-    sock.setsockopt(socket.SOL_SOCKET, 26, program)  # SO_ATTACH_FILTER
 
 
 class Namespace:

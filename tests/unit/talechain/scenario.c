@@ -308,6 +308,8 @@ request_read(struct scenario *s)
 	    .received = key_moment(s, o, "received"),
 	    .committed = key_moment(s, o, "committed"),
 	    .finished = key_moment(s, o, "finished"),
+	    .acknowledged = key_moment(s, o, "acknowledged"),
+	    .resent = (uint32_t)key_number(o, "resent", 0),
 	    .attempt = {{.server = -1}, {.server = -1}},
 	};
 	key_text(o, "external_id", r->external_id, sizeof(r->external_id));

@@ -1,0 +1,69 @@
+"""Goal: a response that its client got late, after Tailor had given it to the
+kernel, is listed and has its cause; one that is only acknowledged late is not.
+"""
+
+import time
+
+import pytest
+
+from rig.lossy import dropping
+from rig.message import response
+from rig.wait import wait_until
+
+LARGE = b"x" * 500_000  # more than a window, less than a socket's buffer
+LATE = "tailor_responses_late_total"
+
+
+@pytest.fixture(name="t")
+def start(upstream, tailor):
+    server = upstream("a").serve(
+        lambda r: response(200, LARGE if r.target == "/large" else b"a"))
+    # Without the kernel's events: those show more of a client on this machine.
+    return tailor(server, slow={"target": "100ms", "keep_slowest": 0},
+                  profiler={"kernel": "off"})
+
+
+def listed(t):
+    return {one["id"]: one for one in t.ask_json("/slow?n=100")["slow"]}
+
+
+def test_lost(t):
+    # Goal: sent again by the kernel, some 200 ms later.
+    with t.client() as c:
+        name = c.get().get("x-request-id")
+        with dropping(c.socket) as dropped:
+            c.request()
+            wait_until(dropped, "the response was lost")
+        lost = c.response().get("x-request-id")
+        wait_until(lambda: lost in listed(t), "it is listed")
+        one = listed(t)[lost]
+        assert name not in listed(t)
+        assert one["cause"] == "client_network", one
+        assert one["total_ns"] > 100e6
+        told = t.timeline(lost)
+        assert told["request"]["resent"] >= 1
+        assert told["request"]["acknowledged"] > told["request"]["finished"]
+        assert "the response was on its way to the client, and the kernel sent" \
+            in told["verdict"]["text"]
+        # What comes after it on the connection is not late.
+        again = c.get().get("x-request-id")
+    with t.client() as c:
+        assert c.get().status == 200
+    m = t.metrics()
+    assert m[LATE + '{why="resent"}'] == 1 and m[LATE + '{why="window"}'] == 0
+    assert set(listed(t)) == {lost} and again != lost
+
+
+def test_client_that_does_not_read(t):
+    # Goal: the client's window was full, although Tailor was done.
+    with t.client() as c:
+        c.request(target="/large")
+        wait_until(lambda: t.metrics()[
+            'tailor_requests_total{code_class="2xx"}'] == 1,
+                   "the kernel has it all")
+        time.sleep(0.2)  # longer than the target
+        name = c.response().get("x-request-id")
+        wait_until(lambda: name in listed(t), "it is listed")
+        assert listed(t)[name]["cause"] == "tcp_window"
+        assert "the response waited for the receiver to read" \
+            in t.timeline(name)["verdict"]["text"]
