@@ -302,6 +302,10 @@ int stack_find(const struct explainer *ex, uint32_t tid, int64_t ns,
  * innermost function, "?" if it has no name. */
 bool stack_sample(const struct explainer *ex, size_t entry, uint32_t tid,
     char out[STORY_FRAME]);
+/* The collector, "Ruby's", to which one of the three innermost functions of a
+ * sample belongs; NULL: none, or the entry is no sample.  Static text. */
+const char *
+stack_collector(const struct explainer *ex, size_t entry, uint32_t tid);
 
 /* --- where.c --- */
 

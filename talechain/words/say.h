@@ -87,6 +87,10 @@ say_stack(const struct explainer *ex, size_t segment, const struct phrase *l);
  * none. */
 bool say_samples(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
+/* ", mostly in Ruby's collector (8 of 10 samples of its stack)": where most
+ * samples found the thread of a claim computing in a collector. */
+void say_collector(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
 /* "waited in futex for a lock, held by x, ...": a wait for another thread, and
  * what that thread did meanwhile. */
 void say_lock(

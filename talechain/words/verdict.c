@@ -304,6 +304,8 @@ say_server(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	case TALE_CAUSE_WORK:
 		if (c->note != NULL && c->rank != RANK_APP)
 			phrase_add(l, ", %s", c->note);
+		if (c->rank != RANK_APP)
+			say_collector(ex, c, l);
 		break;
 	case TALE_CAUSE_LOW_IPC:
 		phrase_add(l, " at IPC %.2f, not its usual %.2f",
