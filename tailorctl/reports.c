@@ -360,13 +360,21 @@ cause_colour(const char *cause)
 							      : TERMINAL_YELLOW;
 }
 
+/* A request in the column of causes. */
+static const char *
+cause_or_missing(const cJSON *one)
+{
+	return field_text(one, "missing") != NULL ? "no timeline"
+						  : field_text(one, "cause");
+}
+
 /* Show a request in a line. */
 static void
 show_slow_line(const cJSON *one)
 {
 	long long status = field_number(one, "status", 0);
 	const char *id = plain_cell(field_text(one, "id"), 40);
-	const char *cause = field_text(one, "cause");
+	const char *cause = cause_or_missing(one);
 	char at[32], text[512];
 	int rest;
 
@@ -389,7 +397,7 @@ static void
 show_slow_one(const cJSON *one, int64_t target_ns)
 {
 	const char *verdict = text_of(one, "verdict", "");
-	const char *cause = field_text(one, "cause");
+	const char *cause = cause_or_missing(one);
 	long long status = field_number(one, "status", 0);
 	char at[32], text[512];
 
@@ -411,17 +419,29 @@ show_slow_one(const cJSON *one, int64_t target_ns)
 	    field_true(one, "earlier_boot") ? " (earlier boot)" : "");
 }
 
-/* Say how much the list leaves out. */
+/* Show how many slow requests have no timeline, and why; and how many are still
+ * to be examined. */
 static void
 show_left_out(const cJSON *tree)
 {
-	long long left = field_number(tree, "left_out", 0);
+	long long waiting = field_number(tree, "waiting", 0);
+	const cJSON *one;
 
-	if (left > 0)
-		printf("%lld of %lld slow requests were not examined: "
-		       "analysis.cpu was used up.\nRaise it, or ask for one "
-		       "with tailorctl why ID.\n",
-		    left, field_number(tree, "slow_requests", 0));
+	if (field_number(tree, "left_out", 0) > 0)
+		printf("%lld of %lld slow requests have no timeline "
+		       "(tailorctl why ID makes that of a\nrecent one); "
+		       "the latest are listed:\n",
+		    field_number(tree, "left_out", 0),
+		    field_number(tree, "slow_requests", 0));
+	cJSON_ArrayForEach(one, field_list(tree, "missing"))
+	{
+		printf("%7lld  %s\n", field_number(one, "requests", 0),
+		    plain_cell(field_text(one, "why"), 70));
+	}
+	if (waiting > 0)
+		printf("%lld requests wait to be examined: list again in a "
+		       "moment.\n",
+		    waiting);
 }
 
 /* True if options of "slow" select only some of the kept requests; if it
@@ -557,8 +577,10 @@ save(const struct http_response *a, const char *path)
 static bool
 slowest_of(const struct ctl_options *options, int64_t since_ns, char **id)
 {
-	char target[64] = "/slow?n=1&sort=total";
-	const char *found;
+	/* 256 of them may have no timeline. */
+	char target[64] = "/slow?n=300&sort=total";
+	const char *found = NULL;
+	const cJSON *one;
 	cJSON *tree;
 
 	if (since_ns > 0)
@@ -567,8 +589,11 @@ slowest_of(const struct ctl_options *options, int64_t since_ns, char **id)
 	tree = admin_json(options, target);
 	if (tree == NULL)
 		return false;
-	found =
-	    field_text(cJSON_GetArrayItem(field_list(tree, "slow"), 0), "id");
+	cJSON_ArrayForEach(one, field_list(tree, "slow"))
+	{
+		if (found == NULL && field_text(one, "missing") == NULL)
+			found = field_text(one, "id");
+	}
 	*id = found != NULL ? strdup(found) : NULL;
 	cJSON_Delete(tree);
 	return true;
@@ -669,12 +694,14 @@ command_why(const struct ctl_options *options)
 	if (a.status != 200) {
 		admin_response_complain(&a);
 		if (a.status == 404)
-			fprintf(stderr, "\"tailorctl slow\" lists the "
-					"requests that are kept; without an "
-					"id, why takes\nthe slowest. A "
-					"client's own id is accepted only from "
-					"those that\nproxy.trusted_proxies or "
-					"talechain.allow names.\n");
+			fprintf(stderr,
+			    "\"tailorctl slow\" lists the "
+			    "requests that are kept, and the slow\n"
+			    "ones that are not, with the reason; "
+			    "without an id, why takes the\nslowest. "
+			    "A client's own id is accepted only from "
+			    "those that\nproxy.trusted_proxies or "
+			    "talechain.allow names.\n");
 		http_response_fini(&a);
 		return STATUS_NO;
 	}

@@ -270,6 +270,8 @@ add_slow(struct top *t, const cJSON *one)
 	const char *cause = field_text(one, "cause");
 	char path[ROW_NAME];
 
+	if (field_text(one, "missing") != NULL)
+		return; /* no timeline: its cause is not known */
 	if (t->options->by == TOP_CAUSE) {
 		add_cost(row_of(t, cause != NULL ? cause : "-", 0),
 		    field_number(one, "share_ns", 0));

@@ -119,7 +119,8 @@ enum talechain_reclaim {
  *             to_priority: the kernel's 0..139, under 100 is real-time; waker
  *             and waker_ns: the task that made the next one runnable, and when
  *             (0: not known); wait_ns: how long the next task had been
- *             runnable, at most 2^38 - 1
+ *             runnable, at most 2^37 - 1; whole: 1 if all switches of this CPU
+ *             have been reported since then
  *   THREAD    the name of a task that other events mention: 16 bytes
  *   JVM_THREAD a Java thread's name if it is longer: 24 bytes of it, from
  *             byte 24 * part on
@@ -176,7 +177,7 @@ enum talechain_reclaim {
 	    "futex")                                                           \
 	X(SCHEDULE, 0x0102, "schedule", "to_pid:32/to_tid",                    \
 	    "waker_pid:32/waker_tid", "waker_ns",                              \
-	    "off:8/to_priority:8/call:10/wait_ns")                             \
+	    "off:8/to_priority:8/call:10/whole:1/wait_ns")                     \
 	X(RUNNABLE, 0x0103, "runnable", "to_tid", "to_pid", "", "")            \
 	X(THREAD, 0x0104, "thread", "of_tid", "of_pid", "name_begin",          \
 	    "name_end")                                                        \
@@ -324,9 +325,12 @@ enum talechain_rate {
 	    TALECHAIN_RATE_END /* one past the last */
 };
 
-/* Widths of "call" and "wait_ns" in the last argument of SCHEDULE, in bits. */
+/* Widths of "call" and "wait_ns" in the last argument of SCHEDULE, in bits, and
+ * its bit "whole", which is between them. */
 #define TALECHAIN_CALL_BITS 10
-#define TALECHAIN_WAIT_BITS 38
+#define TALECHAIN_WAIT_BITS 37
+#define TALECHAIN_CALL_SHIFT (TALECHAIN_WAIT_BITS + 1)
+#define TALECHAIN_WHOLE (UINT64_C(1) << TALECHAIN_WAIT_BITS)
 
 /* In which context a wake-up happened: the "context" of WAKEUP. */
 enum talechain_context {

@@ -53,6 +53,8 @@ struct thread {
 	__u32 busy;	    /* 1: received a request, sent nothing since */
 	__u32 reclaim_kind; /* enum talechain_reclaim */
 	__u64 reclaim_ns;   /* since when it frees memory; 0: it does not */
+	__u32 queue; /* the CPU that counts it in waiters, + 1; 0: none */
+	__u32 pad;
 };
 
 /* State of each thread of a watched process, by tid. */
@@ -107,6 +109,15 @@ struct cpu {
 	__u64 epoch_handled_ns;
 	__u64 turn_ns;	      /* when a watched thread last got the CPU */
 	__u64 turn_stolen_ns; /* what the host had taken by then */
+	/* Watched threads that began to wait for this CPU since waiters_ns,
+	 * the gate's resumed_ns, and have got no CPU yet; waited_ns: since
+	 * when there are any. */
+	__s32 waiters;
+	__u32 pad;
+	__u64 waiters_ns, waited_ns;
+	/* The task, pid << 32 | tid, whose turn the ignored thread interrupted,
+	 * 0: none; when, and the last argument of that switch. */
+	__u64 before, before_ns, before_how;
 } __attribute__((aligned(64)));
 
 extern struct cpu cpus[KERNEL_CPUS];
@@ -194,15 +205,40 @@ thread_get(__u32 tid)
 	return t;
 }
 
-/* Write one event.  The busy mark and the publishing store are exchanges: full
- * barriers on every architecture, and 5 ns each on x86. */
+/* A thread waits for a CPU no longer, or not yet; call this before runnable_ns
+ * changes. */
 static __always_inline void
-emit_at(__u64 ts, __u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
+queue_leave(struct thread *t)
+{
+	__u32 i = t->queue - 1;
+
+	t->queue = 0;
+	if (i < KERNEL_CPUS && since_resumed(t->runnable_ns))
+		__sync_fetch_and_add(&cpus[i].waiters, -1);
+}
+
+/* A thread ends: forget its state. */
+static __always_inline void
+thread_end(__u32 tid)
+{
+	struct thread *t = thread_find(tid);
+
+	if (t != NULL)
+		queue_leave(t);
+	bpf_map_delete_elem(&threads, &tid);
+}
+
+/* Write one event of a task, pid << 32 | tid.  The busy mark and the publishing
+ * store are exchanges: full barriers on every architecture, and 5 ns each on
+ * x86. */
+static __always_inline void
+emit_of(
+    __u64 task, __u64 ts, __u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	char *channel = bpf_map_lookup_elem(&channels, &cpu);
 	struct talechain_event *e;
-	__u64 i, task;
+	__u64 i;
 
 	if (channel == NULL) {
 		__sync_fetch_and_add(&tally.ringless, 1);
@@ -213,7 +249,6 @@ emit_at(__u64 ts, __u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
 	e = (void *)(channel + TALECHAIN_HEADER_BYTES +
 		     (i & config.slot_mask) * TALECHAIN_SLOT_BYTES);
 	__sync_lock_test_and_set(&e->seq, 2 * i + 1);
-	task = bpf_get_current_pid_tgid();
 	e->ts = ts;
 	e->tid = task;
 	e->pid = task >> 32;
@@ -226,6 +261,13 @@ emit_at(__u64 ts, __u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
 	e->arg[2] = a2;
 	e->arg[3] = a3;
 	__sync_lock_test_and_set(&e->seq, 2 * i + 2);
+}
+
+/* Write one event of the task that has this CPU. */
+static __always_inline void
+emit_at(__u64 ts, __u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
+{
+	emit_of(bpf_get_current_pid_tgid(), ts, type, a0, a1, a2, a3);
 }
 
 /* Write one event with the present time, as a subprogram.  Returns 0. */

@@ -91,7 +91,7 @@ BPF_PROG(on_exit, struct task_struct *p)
 
 	if (!watched(task_pair(p)))
 		return 0;
-	bpf_map_delete_elem(&threads, &tid);
+	thread_end(tid);
 	if (BPF_CORE_READ(p, signal, live.counter) > 0)
 		return 0; /* only a thread ended */
 	status = BPF_CORE_READ(p, signal, group_exit_code);

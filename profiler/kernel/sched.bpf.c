@@ -31,6 +31,95 @@ name(struct task_struct *p, __u32 tid, __u32 pid, __u64 now_ns)
 	return emit(TALECHAIN_THREAD, tid, pid, text[0], text[1]);
 }
 
+/* --- the turns of a CPU for which watched threads wait ---------------------
+ *
+ * Each CPU counts the watched threads that wait for it.  While there are any,
+ * switches between two other tasks are reported as well: they show which tasks
+ * had the CPU meanwhile.  A queue's lock is held at each of its switches and as
+ * tasks are put into it, so only a thread that was moved to another CPU is
+ * taken from the count at the same time as others. */
+
+/* The CPU in whose queue a task is. */
+static __always_inline __u32
+queue_of(struct task_struct *p)
+{
+	struct task_struct___cpu *now = (void *)p;
+	struct task_struct___cpu_before_5_16 *before = (void *)p;
+
+	if (bpf_core_field_exists(now->thread_info.cpu))
+		return now->thread_info.cpu;
+	return bpf_core_field_exists(before->cpu) ? before->cpu : 0;
+}
+
+/* A thread begins to wait for CPU i, at runnable_ns. */
+static __always_inline void
+queue_enter(struct thread *t, __u32 i)
+{
+	struct cpu *cpu;
+
+	if (i >= KERNEL_CPUS)
+		return;
+	cpu = &cpus[i];
+	if (cpu->waiters_ns != gate.resumed_ns) {
+		cpu->waiters_ns = gate.resumed_ns;
+		cpu->waiters = 0;
+	}
+	if (cpu->waiters <= 0)
+		cpu->waited_ns = t->runnable_ns;
+	__sync_fetch_and_add(&cpu->waiters, 1);
+	t->queue = i + 1;
+}
+
+static __always_inline bool
+is_waited_for(const struct cpu *cpu)
+{
+	return cpu->waiters > 0 && cpu->waiters_ns == gate.resumed_ns;
+}
+
+/* Report the switch to the ignored thread that was not reported when it
+ * happened. */
+static __always_inline void
+turn_begun(struct cpu *cpu)
+{
+	if (cpu->before != 0 && cpu->before_ns >= cpu->waited_ns)
+		emit_of(cpu->before, cpu->before_ns, TALECHAIN_SCHEDULE,
+		    bpf_get_current_pid_tgid(), 0, 0, cpu->before_how);
+	cpu->before = 0;
+}
+
+/* Report a switch between two tasks that are not watched, on a CPU for which a
+ * watched thread waits.  The ignored thread's turns are reported only if
+ * another task follows it than was before. */
+static __always_inline int
+turn(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
+    __u64 state)
+{
+	__u64 from = task_pair(prev), to = task_pair(next);
+	__u64 now = bpf_ktime_get_ns(), how = (__u64)(next->prio & 0xff) << 48;
+
+	if (state != 0)
+		how |= (__u64)off_reason(prev, state) << 56;
+
+	name(prev, prev->pid, prev->tgid, now);
+	name(next, next->pid, next->tgid, now);
+	if ((__u32)to == watch.ignored) {
+		cpu->before = from;
+		cpu->before_ns = now;
+		cpu->before_how = how;
+		return 0;
+	}
+	if ((__u32)from == watch.ignored && cpu->before == to &&
+	    cpu->before_ns >= cpu->waited_ns) {
+		cpu->before = 0;
+		return 0;
+	}
+	if ((__u32)from == watch.ignored)
+		turn_begun(cpu);
+	cpu->before = 0;
+	emit_at(now, TALECHAIN_SCHEDULE, to, 0, 0, how);
+	return 0;
+}
+
 SEC("tp_btf/sched_waking")
 int
 BPF_PROG(on_waking, struct task_struct *p)
@@ -76,7 +165,9 @@ runnable(struct task_struct *p, bool is_new)
 	struct thread *t = thread_get(p->pid);
 
 	if (t != NULL) {
+		queue_leave(t);
 		t->runnable_ns = now;
+		queue_enter(t, queue_of(p));
 		if (is_new) { /* a new task: its creator is the waker */
 			t->waker_ns = now;
 			t->waker = bpf_get_current_pid_tgid();
@@ -146,13 +237,16 @@ left(__u32 tid, enum talechain_off off, __u64 now, bool ready, __u64 futex)
 	struct thread *t;
 
 	if (off == TALECHAIN_OFF_DEAD) {
-		bpf_map_delete_elem(&threads, &tid);
+		thread_end(tid);
 		return;
 	}
 	t = thread_get(tid);
 	if (t == NULL)
 		return;
+	queue_leave(t);
 	t->runnable_ns = ready ? now : 0;
+	if (off == TALECHAIN_OFF_PREEMPTED)
+		queue_enter(t, bpf_get_smp_processor_id());
 	t->futex = futex;
 	t->futex_ns = now;
 }
@@ -257,7 +351,7 @@ switched(
 {
 	enum talechain_off off = TALECHAIN_OFF_PREEMPTED;
 	__u64 now = bpf_ktime_get_ns(), wait_ns = 0, waker = 0, waker_ns = 0;
-	__u64 call = 0, futex = 0;
+	__u64 call = 0, futex = 0, whole = 0;
 	struct cpu *cpu = cpu_here();
 	struct thread *t;
 
@@ -287,6 +381,9 @@ switched(
 		}
 		if (wait_ns > WAIT_MOST)
 			wait_ns = WAIT_MOST;
+		if (wait_ns != 0 && t->queue == bpf_get_smp_processor_id() + 1)
+			whole = TALECHAIN_WHOLE;
+		queue_leave(t);
 		t->runnable_ns = t->waker = t->waker_ns = t->futex = 0;
 	}
 	if (cpu != NULL && cpu->idle_end_ns != 0 && prev->pid == 0) {
@@ -296,11 +393,15 @@ switched(
 	}
 	name(prev, prev->pid, prev->tgid, now);
 	name(next, next->pid, next->tgid, now);
-	if (cpu != NULL)
+	if (cpu != NULL) {
+		if ((__u32)prev->pid == watch.ignored)
+			turn_begun(cpu);
+		cpu->before = 0;
 		taken(cpu, prev, next, now);
+	}
 	emit_at(now, TALECHAIN_SCHEDULE, task_pair(next), waker, waker_ns,
 	    (__u64)off << 56 | (__u64)(next->prio & 0xff) << 48 |
-		call << TALECHAIN_WAIT_BITS | wait_ns);
+		call << TALECHAIN_CALL_SHIFT | whole | wait_ns);
 	if (config.stacks && cpu != NULL && t != NULL && t->asleep_ns != 0)
 		stack_give(cpu, next, t, now);
 	return 0;
@@ -311,15 +412,24 @@ int
 BPF_PROG(
     on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
+	struct cpu *cpu = NULL;
 	__u64 state;
 
-	if (!sampled() ||
-	    (!watched(task_pair(prev)) && !watched(task_pair(next))))
+	if (!sampled())
 		return 0;
+	if (!watched(task_pair(prev)) && !watched(task_pair(next))) {
+		cpu = cpu_here();
+		if (cpu == NULL || !is_waited_for(cpu) || prev->pid == 0 ||
+		    next->pid == 0)
+			return 0;
+	}
 	/* ctx[3] is the state at the decision; a waker may have changed the
 	 * task's state since. */
 	state = config.state_given ? (__u32)ctx[3] : task_state(prev);
-	return switched(ctx, prev, next, preempt ? 0 : state);
+	if (preempt)
+		state = 0;
+	return cpu != NULL ? turn(cpu, prev, next, state)
+			   : switched(ctx, prev, next, state);
 }
 
 /* The name changed: emit it again. */

@@ -84,6 +84,19 @@ struct sched_entity {
 	struct sched_entity *parent;
 };
 
+/* The CPU in whose queue a task is; before 5.16 in the task itself. */
+struct thread_info___cpu {
+	__u32 cpu;
+};
+
+struct task_struct___cpu {
+	struct thread_info___cpu thread_info;
+};
+
+struct task_struct___cpu_before_5_16 {
+	__u32 cpu;
+};
+
 struct task_struct___entity {
 	struct sched_entity se;
 };

@@ -204,7 +204,8 @@ admin_slow(struct admin_call *call)
 	q.list.n = admin_query_number(call, "n", SLOW_DEFAULT, SLOW_MAX);
 	q.list.target_ns = slow_target_ns(p);
 	q.list.slow = p->metrics.slow;
-	q.list.left_out = slow_left_out(p);
+	for (unsigned i = 0; i < MISSED_COUNT; i++)
+		q.list.missed[i] = slow_missed(p, (enum missed_reason)i);
 	q.list.cause = -1;
 	if (admin_query_text(call, "cause", cause, sizeof(cause))) {
 		q.list.cause = tale_cause_find(cause);

@@ -222,7 +222,10 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	by_class(p, e);
 	write_tail(p, e);
 	write_accounts(p, e);
-	exposition_counter(e, "tailor_slow_left_out_total", s->left_out);
+	exposition_counter(e, "tailor_slow_left_out_total",
+	    analysis_missed(p->analysis)->count[MISSED_BUDGET]);
+	exposition_counter(e, "tailor_slow_unmade_total",
+	    analysis_missed(p->analysis)->count[MISSED_MEMORY]);
 	exposition_family(e, "tailor_analysis_cpu_seconds_total");
 	exposition_sample_ns(e, NULL, s->cpu_ns);
 	exposition_gauge(e, "tailor_timelines", (double)s->tales);

@@ -15,6 +15,7 @@
 
 #define LAST_NS NS_PER_S /* for questions that still wait at the end */
 #define QUESTIONS 256	 /* places in each ring; a power of two */
+#define MISSED_PLACES 32 /* of these, for requests without a place */
 #define ANSWERS 64
 #define LOW_NICE 10 /* less important than requests */
 
@@ -111,13 +112,16 @@ priority_lower(struct analysis *a)
 bool
 analysis_ask(struct analysis *a, const struct analysis_question *q)
 {
-	bool keep = q->kind == ANALYSIS_KEEP;
+	bool keep = q->kind == ANALYSIS_KEEP || q->kind == ANALYSIS_MISSED;
+	uint64_t places = QUESTIONS;
 	struct questions *to = keep ? &a->keeps : &a->asked;
 	uint64_t head = atomic_load_explicit(&to->asked, memory_order_relaxed);
 	struct analysis_question *place = &to->question[head % QUESTIONS];
 
-	if (head - atomic_load_explicit(&to->read, memory_order_acquire) ==
-	    QUESTIONS)
+	if (q->kind == ANALYSIS_KEEP)
+		places -= MISSED_PLACES;
+	if (head - atomic_load_explicit(&to->read, memory_order_acquire) >=
+	    places)
 		return false;
 	*place = *q;
 	place->put = instant_now();
@@ -258,7 +262,7 @@ keep_is_taken(struct analysis *a, struct analysis_question *q)
 		   budget_take(&a->budget, q->request.id,
 		       q->slowest || (!slow && q->keep), instant_now());
 	if (!q->taken && slow)
-		atomic_fetch_add(&a->work.stats.left_out, 1);
+		missed_add(&a->work.missed, &q->request, MISSED_BUDGET);
 	return q->taken;
 }
 
@@ -364,6 +368,15 @@ keeps_before(struct analysis *a, const struct analysis_question *q)
 	a->until = INSTANT_NONE;
 }
 
+/* How many of the KEEP questions put before q are still to be done. */
+static uint64_t
+keeps_waiting(const struct analysis *a, const struct analysis_question *q)
+{
+	uint64_t done = atomic_load(&a->keeps.read);
+
+	return q->keeps > done ? q->keeps - done : 0;
+}
+
 /* Answer the next question of a client.  False: there is none. */
 static bool
 answer_next(struct analysis *a)
@@ -376,6 +389,7 @@ answer_next(struct analysis *a)
 	priority_raise(a);
 	fd_drain(a->asked_fd);
 	keeps_before(a, q);
+	q->list.waiting = keeps_waiting(a, q);
 	if (tale_work_do(&a->work, q, &answer) == TALE_WORK_ANSWER)
 		analysis_reply(a, &answer);
 	question_done(&a->asked, q);
@@ -529,6 +543,12 @@ analysis_free(struct analysis **ap)
 		close(a->answer_fd);
 	free(a);
 	*ap = NULL;
+}
+
+const struct missed *
+analysis_missed(const struct analysis *a)
+{
+	return &a->work.missed;
 }
 
 const struct routes *

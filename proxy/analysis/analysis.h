@@ -14,6 +14,7 @@
 #pragma once
 
 #include "proxy/analysis/latencies.h"
+#include "proxy/analysis/missed.h"
 #include "proxy/analysis/tail.h"
 #include "proxy/analysis/tale_format.h"
 #include "talechain/store/store.h"
@@ -40,6 +41,7 @@ struct analysis_name {
 enum analysis_kind {
 	ANALYSIS_TALE,	    /* the tale of one request, rendered */
 	ANALYSIS_KEEP,	    /* keep the tale or account; no answer */
+	ANALYSIS_MISSED,    /* there was no room for a KEEP; no answer */
 	ANALYSIS_SLOW,	    /* a list of the kept tales, as JSON */
 	ANALYSIS_REPORT,    /* a list written by the question's report */
 	ANALYSIS_BLAME,	    /* what a percentile consists of, as JSON or HTML
@@ -73,7 +75,10 @@ struct analysis_list {
 	char path[TALE_TEXT];	 /* "": any */
 	/* Figures to be reported with the list: */
 	int64_t target_ns;
-	uint64_t slow, left_out; /* slow requests; slow but not examined */
+	uint64_t slow;	  /* slow requests */
+	uint64_t waiting; /* requests that still wait to be examined */
+	/* Slow requests without a timeline, by the reason. */
+	uint64_t missed[MISSED_COUNT];
 };
 
 struct analysis_question {
@@ -154,7 +159,8 @@ void analysis_rest(struct analysis *a, struct instant until);
 void analysis_budget(struct analysis *a, double cpu);
 
 /* Put a question into the ring, which takes ownership of q->report and q->name.
- * False if the ring is full: the caller still owns them.  Proxy thread. */
+ * False if the ring is full: the caller still owns them.  Some places are for
+ * MISSED alone.  Proxy thread. */
 bool analysis_ask(struct analysis *a, const struct analysis_question *q);
 
 /* As latencies_count.  Proxy thread. */
@@ -175,7 +181,6 @@ struct analysis_stats {
 	_Atomic uint64_t failed;	/* tales that could not be written */
 	_Atomic uint64_t made;		/* tales made */
 	_Atomic uint64_t contradictory; /* slow requests, by their events */
-	_Atomic uint64_t left_out;	/* slow requests beyond the budget */
 	_Atomic uint64_t cpu_ns;	/* CPU time of the thread */
 	atomic_bool on_disk;		/* new tales are written to disk */
 	_Atomic uint64_t failures;	/* how often the disk began to fail */
@@ -185,6 +190,10 @@ struct analysis_stats {
 	_Atomic uint64_t cause_ns[TALE_CAUSE_COUNT];
 };
 const struct analysis_stats *analysis_stats(const struct analysis *a);
+
+/* Return the slow requests without a timeline: any thread may read the
+ * counts. */
+const struct missed *analysis_missed(const struct analysis *a);
 
 /* Return the routes that have a place.  Proxy thread. */
 const struct routes *analysis_routes(const struct analysis *a);

@@ -48,13 +48,51 @@ listed_add(void *user, const struct tale_summary *one)
 	return true;
 }
 
+/* True if one of two stores has a request's tale. */
+static bool
+is_kept(struct tale_store *const store[2], uint64_t request)
+{
+	struct tale_summary found;
+
+	for (unsigned i = 0; i < 2; i++)
+		if (store[i] != NULL &&
+		    tale_store_find_request(store[i], request, &found) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_wanted(const struct tale_filter *want, const struct tale_summary *one)
+{
+	size_t path = strcspn(one->target, "?");
+
+	return one->finished_wall_ns >= want->since_wall_ns &&
+	       (want->cause < 0 || want->cause == (int)one->cause) &&
+	       (want->path == NULL ||
+		   (strlen(want->path) == path &&
+		       strncmp(one->target, want->path, path) == 0));
+}
+
+/* Add the requests without a tale; one may have been made since. */
+static void
+missed_list(struct tale_store *const store[2], const struct missed *m,
+    const struct tale_filter *want, struct listed *l)
+{
+	const struct tale_summary *one;
+
+	for (unsigned i = 0; (one = missed_get(m, i)) != NULL; i++)
+		if (is_wanted(want, one) && !is_kept(store, one->request))
+			(void)listed_add(l, one);
+}
+
 struct tale_summary *
 slow_list(struct tale_store *const store[2], size_t most,
-    const struct analysis_list *wanted, unsigned *n)
+    const struct missed *missed, const struct analysis_list *wanted,
+    unsigned *n)
 {
 	struct tale_filter want = {.cause = wanted->cause,
 	    .path = wanted->path[0] != '\0' ? wanted->path : NULL};
-	struct listed l = {.max = most};
+	struct listed l = {.max = most + (missed != NULL ? MISSED_KEPT : 0)};
 
 	l.one = calloc(l.max, sizeof(*l.one));
 	if (l.one == NULL)
@@ -64,6 +102,8 @@ slow_list(struct tale_store *const store[2], size_t most,
 	for (unsigned i = 0; i < 2; i++)
 		if (store[i] != NULL)
 			(void)tale_store_each(store[i], &want, listed_add, &l);
+	if (missed != NULL)
+		missed_list(store, missed, &want, &l);
 	qsort_r(l.one, l.n, sizeof(*l.one), summary_compare,
 	    (void *)(uintptr_t)&wanted->sort);
 	*n = l.n < wanted->n ? (unsigned)l.n : wanted->n;
@@ -91,6 +131,8 @@ write_one(const struct tale_summary *s, struct json *j)
 	json_key_string(j, "flags", s->flags);
 	json_key_string(j, "finished", text_wall(when, s->finished_wall_ns));
 	json_key_int(j, "finished_unix_ms", s->finished_wall_ns / NS_PER_MS);
+	if (s->missing != NULL)
+		json_key_string(j, "missing", s->missing);
 	json_key_string(j, "cause", tale_cause_code(s->cause));
 	json_key_int(j, "share_ns", s->share_ns);
 	json_key_string(j, "verdict", s->verdict);
@@ -108,6 +150,28 @@ slow_report_list(const struct tale_summary *one, unsigned n, struct json *j)
 	json_array_end(j);
 }
 
+/* Write how many slow requests have no timeline, in all and by the reason. */
+static void
+write_missed(const struct analysis_list *list, struct json *j)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < MISSED_COUNT; i++)
+		sum += list->missed[i];
+	json_key_uint(j, "left_out", sum);
+	json_key_array(j, "missing");
+	for (unsigned i = 0; i < MISSED_COUNT; i++) {
+		if (list->missed[i] == 0)
+			continue;
+		json_object_begin(j);
+		json_key_string(j, "code", missed_code((enum missed_reason)i));
+		json_key_string(j, "why", missed_words((enum missed_reason)i));
+		json_key_uint(j, "requests", list->missed[i]);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 int
 slow_report(const struct tale_summary *one, unsigned n,
     const struct analysis_list *list, char **text, size_t *length)
@@ -119,7 +183,8 @@ slow_report(const struct tale_summary *one, unsigned n,
 	json_key_string(&j, "schema", "tailor.slow/1");
 	json_key_int(&j, "target_ns", list->target_ns);
 	json_key_uint(&j, "slow_requests", list->slow);
-	json_key_uint(&j, "left_out", list->left_out);
+	json_key_uint(&j, "waiting", list->waiting);
+	write_missed(list, &j);
 	json_key(&j, "slow");
 	slow_report_list(one, n, &j);
 	json_object_end(&j);

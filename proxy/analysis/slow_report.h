@@ -7,10 +7,12 @@
 
 /* List the kept tales that wanted selects, in its order.  Returns an array of
  * *n, which the caller frees; NULL: no memory.
- *   store  two stores; an element may be NULL
- *   most   the most tales to read */
+ *   store   two stores; an element may be NULL
+ *   most    the most tales to read
+ *   missed  requests without a tale, which are listed as well; NULL: none */
 struct tale_summary *slow_list(struct tale_store *const store[2], size_t most,
-    const struct analysis_list *wanted, unsigned *n);
+    const struct missed *missed, const struct analysis_list *wanted,
+    unsigned *n);
 
 /* Write n tales as the document, in the given order; the caller frees *text.  0
  * or -ENOMEM. */

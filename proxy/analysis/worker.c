@@ -135,7 +135,7 @@ store_again(struct tale_work *w)
 	store_publish(w);
 }
 
-static void
+static int
 keep(struct tale_work *w, const struct tale *t, const struct tale_summary *said)
 {
 	int err = store_add(w, t, said);
@@ -148,6 +148,7 @@ keep(struct tale_work *w, const struct tale *t, const struct tale_summary *said)
 				  : strerror(-err));
 	}
 	store_publish(w);
+	return err;
 }
 
 /* --- candidates ----------------------------------------------------------- */
@@ -520,7 +521,9 @@ fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
 	return err == -ESTALE ? 0 : err;
 }
 
-static void
+/* Explain a tale, answer, and keep the tale where that is due.  0 or a negative
+ * errno. */
+static int
 explain_and_keep(struct tale_work *w, const struct analysis_question *q,
     struct tale **t, const struct tale_summary *old, bool renewed,
     struct analysis_answer *answer)
@@ -528,10 +531,12 @@ explain_and_keep(struct tale_work *w, const struct analysis_question *q,
 	struct tale_summary said = *old;
 	struct story *story = NULL;
 	bool stored = old->external_id[0] != '\0';
+	int err;
 
 	answer->status = 500;
-	if (tale_explain(&story, *t) < 0)
-		return;
+	err = tale_explain(&story, *t);
+	if (err < 0)
+		return err;
 	if (!stored)
 		summarise(w, story, q->reason, &said);
 	/* The tale that is shown is kept, so that a list, an explanation and
@@ -553,20 +558,19 @@ explain_and_keep(struct tale_work *w, const struct analysis_question *q,
 	}
 	story_free(&story);
 	if (renewed)
-		keep(w, *t, &said);
+		err = keep(w, *t, &said);
 	/* A tale of another boot has another clock: it stays where it is. */
 	if (!q->keep || said.earlier_boot)
-		return;
+		return err;
 	/* A client asked first: its reason stays. */
 	if (stored && (q->kind == ANALYSIS_KEEP || q->reason == said.reason))
-		return;
+		return err;
 	said.reason = q->reason;
-	if (q->reason == TALE_REASON_SLOWEST) {
-		candidate_add(w, q, *t, &said);
-		*t = NULL;
-	} else {
-		keep(w, *t, &said);
-	}
+	if (q->reason != TALE_REASON_SLOWEST)
+		return keep(w, *t, &said);
+	candidate_add(w, q, *t, &said);
+	*t = NULL;
+	return err;
 }
 
 /* Process a TALE or KEEP question.  False: put off, as a client's question is
@@ -578,7 +582,7 @@ do_tale(struct tale_work *w, struct analysis_question *q,
 	struct tale_candidate *c = candidate_find(w, q->request.external_id);
 	struct tale_summary said = {0};
 	struct tale *t = NULL;
-	bool renewed = false;
+	bool renewed = false, again;
 	int err;
 
 	/* A client wants this candidate: keep it before its window ends. */
@@ -587,12 +591,16 @@ do_tale(struct tale_work *w, struct analysis_question *q,
 		candidate_drop(w, (unsigned)(c - w->candidate));
 	}
 	err = fetch(w, q, &t, &said, &renewed);
+	again = err == -EAGAIN;
 	if (err == 0)
-		explain_and_keep(w, q, &t, &said, renewed, answer);
+		err = explain_and_keep(w, q, &t, &said, renewed, answer);
 	else
 		answer->status = err == -ENOENT ? 404 : 500;
+	if (err < 0 && !again && q->kind == ANALYSIS_KEEP &&
+	    q->reason == TALE_REASON_TARGET)
+		missed_add(&w->missed, &q->request, missed_by(err));
 	tale_free(&t);
-	return err != -EAGAIN;
+	return !again;
 }
 
 /* Process a KEEP question that needs only an account.  Returns as do_tale. */
@@ -622,7 +630,8 @@ do_list(struct tale_work *w, const struct analysis_question *q,
 	int err;
 
 	all = slow_list((struct tale_store *const[]){w->store, w->spare},
-	    atomic_load(&w->stats.tales) + 1, &q->list, &n);
+	    atomic_load(&w->stats.tales) + 1,
+	    q->kind == ANALYSIS_SLOW ? &w->missed : NULL, &q->list, &n);
 	store_publish(w);
 	answer->status = 500;
 	if (all == NULL)
@@ -721,6 +730,9 @@ tale_work_do(struct tale_work *w, struct analysis_question *q,
 		return TALE_WORK_ANSWER;
 	case ANALYSIS_KEEP:
 		return do_keep(w, q, answer) ? TALE_WORK_DONE : TALE_WORK_LATER;
+	case ANALYSIS_MISSED:
+		missed_add(&w->missed, &q->request, MISSED_QUEUE);
+		return TALE_WORK_DONE;
 	case ANALYSIS_SLOW:
 	case ANALYSIS_REPORT:
 		do_list(w, q, answer);

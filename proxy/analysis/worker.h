@@ -32,6 +32,7 @@ struct tale_work {
 	struct tale_store_options options, spare_options;
 	uint64_t account_bytes;
 	int64_t settle_ns;
+	struct missed missed;
 	struct tale_candidate candidate[TALE_CANDIDATES];
 	unsigned candidates;
 	struct instant window_end; /* of the candidates */

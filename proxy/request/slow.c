@@ -41,10 +41,11 @@ slow_target_ns(const struct proxy *p)
 }
 
 uint64_t
-slow_left_out(const struct proxy *p)
+slow_missed(const struct proxy *p, enum missed_reason reason)
 {
-	return p->metrics.slow_unexamined +
-	       atomic_load(&analysis_stats(p->analysis)->left_out);
+	return reason == MISSED_QUEUE
+		   ? p->metrics.slow_unexamined
+		   : atomic_load(&analysis_missed(p->analysis)->count[reason]);
 }
 
 /* True if an account is made of a request that was not slow.  The share of such
@@ -123,6 +124,28 @@ slow_choose(struct proxy *p, const struct tale_request *t, int64_t total_ns,
 	return q->keep || q->account;
 }
 
+uint64_t
+slow_left_out(const struct proxy *p)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < MISSED_COUNT; i++)
+		sum += slow_missed(p, (enum missed_reason)i);
+	return sum;
+}
+
+/* There is no room to have a slow request examined: have it listed, if there is
+ * room for that. */
+static void
+slow_unexamined(struct proxy *p, struct analysis_question *q)
+{
+	p->metrics.slow_unexamined++;
+	q->kind = ANALYSIS_MISSED;
+	q->taken = true; /* whatever the budget */
+	memset(q->offered, 0, sizeof(q->offered));
+	(void)analysis_ask(p->analysis, q);
+}
+
 void
 slow_late(struct proxy *p, const struct tale_request *t)
 {
@@ -173,6 +196,6 @@ slow_finished(struct proxy *p, const struct tale_request *t)
 	p->metrics.slow += slow;
 	if (analysis_ask(p->analysis, &q))
 		memset(&p->slow_sample.offered, 0, sizeof(q.offered));
-	else
-		p->metrics.slow_unexamined += slow;
+	else if (slow)
+		slow_unexamined(p, &q);
 }

@@ -13,6 +13,7 @@
  * Proxy thread only. */
 #pragma once
 
+#include "proxy/analysis/missed.h"
 #include "proxy/request/proxy.h"
 
 /* Long enough for a service with few requests; slow.keep_slowest requests are
@@ -43,8 +44,9 @@ _Bool slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,
 /* The time above which a request is slow, now. */
 int64_t slow_target_ns(const struct proxy *p);
 
-/* How many slow requests were not examined so far: for lack of room, or because
- * they were beyond the budget. */
+/* How many slow requests have no timeline so far, for a reason. */
+uint64_t slow_missed(const struct proxy *p, enum missed_reason reason);
+/* The same for any reason. */
 uint64_t slow_left_out(const struct proxy *p);
 
 /* A request has finished: count it; examine it if it is slow, or one of those

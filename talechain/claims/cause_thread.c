@@ -13,7 +13,6 @@
 #define SOFTIRQ_HRTIMER 8
 /* No CPU takes longer to leave idle; a thread that waits longer is kept off. */
 #define IDLE_LONGEST_NS (10 * NS_PER_MS)
-#define SWEEP_NS NS_PER_MS	    /* the observer runs for less at a time */
 #define EITHER_NS (200 * NS_PER_US) /* shorter runs are not checked */
 /* The kernel limits softirqs to about this.  A longer one may have had no CPU:
  * not all hosts report what they take from a virtual one. */
@@ -268,21 +267,39 @@ claim_kept_off(struct claim *c)
 	    "was runnable while its CPU was idle (a CPU quota can cause that)";
 }
 
-/* Claim a ready thread's wait: its CPU ran another thread, or first had to
- * leave idle. */
+/* Claim a wait for a CPU, one piece for each turn of a thread that had it. */
 static void
-claim_ready(const struct thread_walk *w, const struct thread_interval *p,
+claim_behind(const struct thread_walk *w, const struct thread_interval *p,
+    const struct claim *like)
+{
+	struct cpu_turns turns;
+	struct claim c;
+	struct cpu_turn turn;
+
+	turns_begin(w->ex, p, &turns);
+	while (turns_next(w->ex, &turns, &turn)) {
+		c = *like;
+		c.other = turn.tid;
+		c.last = turn.last;
+		c.unseen = turn.unseen;
+		/* A compiler thread of another process is like any other
+		 * thread. */
+		if (c.attempt >= 0 &&
+		    thread_is(w->ex, c.other, ROLE_COMPILER) &&
+		    thread_attempt(w->ex, c.other) == c.attempt)
+			c.cause = TALE_CAUSE_CLASS_LOADING;
+		if (claim_cut(&c, turn.begin_ns, turn.end_ns))
+			claim_add(w->ex, &c);
+	}
+}
+
+/* Claim a ready thread's wait for a CPU that first had to leave idle. */
+static void
+claim_idle(const struct thread_walk *w, const struct thread_interval *p,
     struct claim *c)
 {
 	const struct talechain_event *idle;
 
-	c->cause = TALE_CAUSE_RUNQ;
-	c->other = p->other;
-	c->unseen = p->unseen;
-	if (p->other != p->last)
-		c->note = p->unseen ? "ran" : "mostly ran";
-	if (p->other != 0)
-		return;
 	if (p->end_ns - p->begin_ns > IDLE_LONGEST_NS) {
 		claim_kept_off(c);
 		return;
@@ -302,31 +319,16 @@ claim_off_cpu(const struct thread_walk *w, const struct thread_interval *p,
     struct claim *c)
 {
 	c->rank = RANK_CPU;
-	switch ((int)p->state) {
-	case THREAD_READY:
-		claim_ready(w, p, c);
-		break;
-	case THREAD_PREEMPTED:
-		c->cause = TALE_CAUSE_PREEMPTED;
-		c->other = p->other;
-		c->last = p->last;
-		if (p->other == 0)
-			claim_kept_off(c);
-		else if (c->last == 0 && p->end_ns - p->begin_ns > SWEEP_NS &&
-			 thread_is(w->ex, p->other, ROLE_OBSERVER))
-			c->note = "others that no event shows";
-		break;
-	case THREAD_THROTTLED:
-		c->cause = TALE_CAUSE_QUOTA;
-		break;
-	case THREAD_STOPPED:
-		c->cause = TALE_CAUSE_STOPPED;
-		break;
+	c->cause = interval_cause(w->ex, p);
+	if ((p->state == THREAD_READY || p->state == THREAD_PREEMPTED) &&
+	    p->other != 0) {
+		claim_behind(w, p, c);
+		return;
 	}
-	/* A compiler thread of another process is like any other thread. */
-	if (c->attempt >= 0 && thread_is(w->ex, c->other, ROLE_COMPILER) &&
-	    thread_attempt(w->ex, c->other) == c->attempt)
-		c->cause = TALE_CAUSE_CLASS_LOADING;
+	if (p->state == THREAD_READY)
+		claim_idle(w, p, c);
+	else if (p->state == THREAD_PREEMPTED)
+		claim_kept_off(c);
 	claim_add(w->ex, c);
 }
 

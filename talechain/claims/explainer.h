@@ -61,7 +61,7 @@ struct claim {
 	uint32_t pid; /* STOPPED: the process */
 	uint32_t
 	    other; /* the thread it waited for or lost its CPU to, 0: none */
-	uint32_t last;	/* PREEMPTED: as in struct thread_interval */
+	uint32_t last;	/* RUNQ, PREEMPTED: as in struct cpu_turn */
 	int cpu;	/* -1: not known */
 	bool likely;	/* an end, or the cause, is inferred */
 	uint64_t value; /* by cause: bytes, idle state, vector, ... */
@@ -71,7 +71,7 @@ struct claim {
 	const struct talechain_event *peer;
 	/* LOCK, SLEEP: true if the thread waited for slept until timers. */
 	bool timer;
-	bool unseen;	  /* RUNQ: as in struct thread_interval */
+	bool unseen;	  /* RUNQ, PREEMPTED: as in struct cpu_turn */
 	const char *note; /* static text that says more, or NULL */
 	const struct tale_pause *pause; /* borrowed from the tale, or NULL */
 };
@@ -103,11 +103,10 @@ struct thread_interval {
 	uint32_t tid;
 	enum thread_state state;
 	int64_t begin_ns, end_ns;
-	int cpu;	/* where it ran or was to run, -1: not known */
-	uint32_t other; /* READY, PREEMPTED: who ran; else the waker */
-	/* READY: the thread that ran just before, 0: none.  PREEMPTED: a thread
-	 * that ran after other, if more may have run between; else 0. */
-	uint32_t last;
+	int cpu; /* where it ran or was to run, -1: not known */
+	/* PREEMPTED: the thread that got the CPU; READY: the one that gave it;
+	 * else the waker. */
+	uint32_t other;
 	uint32_t other_pid;
 	int64_t woken_ns; /* when the thread was woken, or NEVER */
 	unsigned context; /* enum talechain_context of the waker */
@@ -116,7 +115,7 @@ struct thread_interval {
 	uint64_t futex;	  /* the word that it slept on, 0: none, or not known */
 	enum thread_wait wait;
 	bool inferred;	   /* the begin; no event shows it */
-	bool unseen;	   /* READY: who had the CPU is mostly unknown */
+	bool whole;	   /* READY, PREEMPTED: all switches of cpu are known */
 	const char *doubt; /* static: how its events disagree, or NULL */
 };
 
@@ -190,10 +189,6 @@ enum thread_role {
 	ROLE_COMPILER,	/* HotSpot's */
 	ROLE_COLLECTOR, /* HotSpot's */
 	ROLE_VM,	/* HotSpot's, which stops the others */
-	/* Tailor's observer.  Its switches are in no event while it sleeps
-	 * between sweeps, so another thread may have run between two switches
-	 * that name the observer. */
-	ROLE_OBSERVER,
 };
 bool thread_is(const struct explainer *ex, uint32_t tid, enum thread_role role);
 
@@ -230,6 +225,40 @@ thread_is_peer(const struct explainer *ex, const struct thread_interval *p);
 /* A thread's state in an interval, as a cause; WORK: it ran. */
 enum tale_cause
 interval_cause(const struct explainer *ex, const struct thread_interval *p);
+
+/* --- turns.c: the threads that had a CPU for which another waited --- */
+
+/* The CPU that an event is about; -1: not known. */
+static inline int
+event_cpu(const struct talechain_event *e)
+{
+	return e->cpu <= INT16_MAX ? (int)e->cpu : -1;
+}
+
+/* A piece of a wait. */
+struct cpu_turn {
+	int64_t begin_ns, end_ns;
+	uint32_t tid;  /* the thread that had the CPU, at least at its begin */
+	uint32_t last; /* another that had it at its end; 0: the same one */
+	bool unseen;   /* others may have had it in between */
+};
+
+/* A walk through the turns of a wait; borrows the wait. */
+struct cpu_turns {
+	const struct thread_interval *wait;
+	size_t entry;  /* of the tale, the next to read */
+	int64_t at_ns; /* end of the last turn */
+	/* The threads that had the CPU in the last turn, and got it then. */
+	uint32_t had, came;
+};
+
+/* Begin with the turns of a wait in state READY or PREEMPTED, whose other is
+ * not 0. */
+void turns_begin(const struct explainer *ex, const struct thread_interval *wait,
+    struct cpu_turns *s);
+/* The next turn; the turns tile the wait.  False: no more. */
+bool turns_next(
+    const struct explainer *ex, struct cpu_turns *s, struct cpu_turn *out);
 
 /* --- root.c: the end of a chain of waits --- */
 
@@ -273,6 +302,10 @@ int stack_find(const struct explainer *ex, uint32_t tid, int64_t ns,
  * innermost function, "?" if it has no name. */
 bool stack_sample(const struct explainer *ex, size_t entry, uint32_t tid,
     char out[STORY_FRAME]);
+/* The collector, "Ruby's", to which one of the three innermost functions of a
+ * sample belongs; NULL: none, or the entry is no sample.  Static text. */
+const char *
+stack_collector(const struct explainer *ex, size_t entry, uint32_t tid);
 
 /* --- where.c --- */
 

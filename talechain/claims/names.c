@@ -122,7 +122,6 @@ thread_is(const struct explainer *ex, uint32_t tid, enum thread_role role)
 	    {ROLE_COLLECTOR, "ZWorker"},
 	    {ROLE_COLLECTOR, "Shenandoah"},
 	    {ROLE_VM, "VM Thread["},
-	    {ROLE_OBSERVER, "observer["},
 	};
 	char name[NAME_SIZE];
 

@@ -5,6 +5,7 @@
  * end when it was sliced (talechain/symbols/).  An address without a name is
  * "?". */
 
+#include "base/array.h"
 #include "talechain/claims/explainer.h"
 
 #define NEAR_MAX 1000	   /* events searched after a wait */
@@ -141,4 +142,50 @@ stack_sample(const struct explainer *ex, size_t entry, uint32_t tid,
 		return false;
 	name_of(ex->t, (uint32_t)tale_field(v->arg[0], 32, 22), v->arg[1], out);
 	return true;
+}
+
+/* Functions of collectors that work in a program's own threads. */
+static const struct {
+	const char *begins, *of;
+} collectors[] = {
+    {"gc_marks", "Ruby's"},
+    {"gc_mark_ptr", "Ruby's"},
+    {"gc_mark_children", "Ruby's"},
+    {"gc_mark_stacked_objects", "Ruby's"},
+    {"gc_mark_and_pin", "Ruby's"},
+    {"gc_sweep_", "Ruby's"},
+    {"gc_start", "Ruby's"},
+    {"rb_gc_", "Ruby's"},
+    {"runtime.gc", "Go's"},
+    {"runtime.scanobject", "Go's"},
+    {"runtime.greyobject", "Go's"},
+    {"gc_collect_main", "CPython's"},
+    {"deduce_unreachable", "CPython's"},
+    {"visit_decref", "CPython's"},
+    {"visit_reachable", "CPython's"},
+    {"zend_gc_", "PHP's"},
+    {"gc_mark_grey", "PHP's"},
+    {"gc_scan", "PHP's"},
+    {"gc_collect_white", "PHP's"},
+    {"v8::internal::MarkCompactCollector::", "V8's"},
+    {"v8::internal::Scavenge", "V8's"},
+};
+
+const char *
+stack_collector(const struct explainer *ex, size_t entry, uint32_t tid)
+{
+	const struct talechain_event *v = &ex->t->entry[entry].slot.event;
+	char name[STORY_FRAME];
+
+	if (!stack_sample(ex, entry, tid, name))
+		return NULL;
+	for (unsigned a = 1; a < 4 && v->arg[a] != 0; a++) {
+		name_of(ex->t, (uint32_t)tale_field(v->arg[0], 32, 22),
+		    v->arg[a], name);
+		for (size_t i = 0; i < COUNT(collectors); i++)
+			if (strncmp(name, collectors[i].begins,
+				strlen(collectors[i].begins)) == 0)
+				return collectors[i].of;
+	}
+	return NULL;
 }

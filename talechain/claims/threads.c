@@ -104,12 +104,6 @@ interval_add(struct explainer *ex, const struct thread_interval *like)
 		ARRAY_ADD(&ex->failed, ex->interval, ex->intervals, *like);
 }
 
-static int
-event_cpu(const struct talechain_event *e)
-{
-	return e->cpu <= INT16_MAX ? (int)e->cpu : -1;
-}
-
 static enum thread_state
 state_of(enum talechain_off off)
 {
@@ -230,105 +224,9 @@ track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	k->since = run.end_ns;
 	k->off = (enum talechain_off)(v->arg[3] >> 56);
 	k->call = (unsigned)tale_field(
-	    v->arg[3], TALECHAIN_WAIT_BITS, TALECHAIN_CALL_BITS);
+	    v->arg[3], TALECHAIN_CALL_SHIFT, TALECHAIN_CALL_BITS);
 	k->by = tale_low(v->arg[0]);
 	k->cpu = run.cpu;
-}
-
-/* A thread that ran where another was preempted. */
-struct runner {
-	uint32_t tid;
-	int64_t ns;
-};
-
-/* A time at whose begin one thread had a CPU, and at whose end another.  Others
- * may have had it in between. */
-struct gap {
-	uint32_t first, last;
-	int64_t longest_ns, sum_ns; /* of all such times */
-	int64_t unseen_ns;	    /* at the start: the first is unknown */
-};
-
-#define RUNNERS 8
-#define ANY UINT32_MAX /* no thread has that number */
-
-static void
-runner_add(struct runner ran[RUNNERS], uint32_t tid, int64_t ns)
-{
-	for (size_t n = 0; n < RUNNERS; n++)
-		if (ran[n].tid == tid || ran[n].ns == 0) {
-			ran[n].tid = tid;
-			ran[n].ns += ns;
-			return;
-		}
-}
-
-static void
-gap_add(struct gap *gap, uint32_t first, uint32_t last, int64_t ns)
-{
-	gap->sum_ns += ns;
-	if (ns <= gap->longest_ns)
-		return;
-	gap->longest_ns = ns;
-	gap->first = first;
-	gap->last = last;
-}
-
-/* The thread that had a CPU most while another waited for it.  Switches between
- * two unwatched threads are not recorded: where one thread came and another
- * left, each gets half of the time between.  Returns 0 if the waiting thread or
- * the idle task had it most.
- *   came  the thread that had the CPU first; ANY: the one that left it first
- *   gap   receives the longest such time, and how long the first is unknown */
-static uint32_t
-ran_most(const struct explainer *ex, const struct thread_interval *wait,
-    uint32_t came, struct gap *gap)
-{
-	struct runner ran[RUNNERS] = {{0}}, *best = ran;
-	const struct talechain_event *v;
-	int64_t since = wait->begin_ns, at;
-
-	*gap = (struct gap){0};
-	for (size_t i = entry_from(ex->t, since); i < ex->t->entries; i++) {
-		v = &ex->t->entry[i].slot.event;
-		at = moment_at(ex->t, ex->t->entry[i].at);
-		if (at > wait->end_ns)
-			break;
-		if (v->type != TALECHAIN_SCHEDULE ||
-		    event_cpu(v) != wait->cpu || at <= since)
-			continue;
-		runner_add(ran, v->tid, (at - since + 1) / 2);
-		runner_add(
-		    ran, came != ANY ? came : v->tid, (at - since + 1) / 2);
-		if (came != ANY && came != v->tid)
-			gap_add(gap, came, v->tid, at - since);
-		/* A watched thread's coming is always in an event. */
-		if (came == ANY && !thread_is_watched(ex, v->tid))
-			gap->unseen_ns = at - since;
-		came = tale_low(v->arg[0]);
-		since = at;
-	}
-	for (size_t n = 1; n < RUNNERS; n++)
-		if (ran[n].ns > best->ns)
-			best = &ran[n];
-	return best->tid != wait->tid ? best->tid : 0;
-}
-
-/* Set which thread had the CPU of a preempted thread.  If most of that time is
- * in gaps, set the two threads of the longest gap. */
-static void
-preempted_for(
-    const struct explainer *ex, struct thread_interval *off, uint32_t by)
-{
-	struct gap gap;
-	uint32_t most = ran_most(ex, off, by, &gap);
-
-	off->other = most != 0 ? most : by;
-	if (gap.first == 0 || gap.last == 0 ||
-	    gap.sum_ns <= (off->end_ns - off->begin_ns) / 2)
-		return;
-	off->other = gap.first;
-	off->last = gap.last;
 }
 
 /* The thread gets a CPU: add what it did since it left the last one. */
@@ -349,7 +247,6 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	    .woken_ns = NEVER,
 	};
 	struct thread_interval ready = off;
-	struct gap gap;
 
 	if (k->state != TRACK_ON && k->state != TRACK_PAUSED) {
 		off.inferred = k->state == TRACK_UNKNOWN;
@@ -368,11 +265,10 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 		ready.end_ns = at;
 		ready.cpu = event_cpu(v);
 		ready.other = v->tid;
-		ready.last = v->tid;
-		if (v->tid != 0)
-			ready.other = ran_most(ex, &ready, ANY, &gap) ?: v->tid;
-		ready.unseen =
-		    v->tid != 0 && gap.unseen_ns > (at - ready.begin_ns) / 2;
+		ready.whole =
+		    (v->arg[3] & TALECHAIN_WHOLE) != 0 && is_complete(ex->t);
+		/* That CPU is not the one that it left. */
+		off.whole = ready.whole && off.cpu == ready.cpu;
 		if (off.state == THREAD_PREEMPTED ||
 		    off.state == THREAD_THROTTLED) {
 			/* Only a part was a wait for a CPU: events are
@@ -382,7 +278,7 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 				off.doubt = "waited for a CPU for only part of "
 					    "that time";
 			off.end_ns = at;
-			preempted_for(ex, &off, k->by);
+			off.other = k->by;
 			interval_add(ex, &off);
 		} else {
 			interval_add(ex, &off);

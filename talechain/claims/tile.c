@@ -10,7 +10,7 @@
 #include "talechain/claims/explainer.h"
 
 #define NO_CLAIM SIZE_MAX
-#define SHARES 32 /* pairs of threads that are distinguished */
+#define SHARES 128 /* pairs of threads that are distinguished */
 
 struct tiling {
 	int64_t *point; /* owned; ascending, cell i is [point[i], point[i+1]) */
@@ -244,9 +244,11 @@ tile_confidence(const struct explainer *ex, enum tale_cause cause)
 						  : STORY_OBSERVED;
 }
 
-/* Sum of the pieces of a cause in which one thread delayed another. */
+/* Sum of the pieces of a cause in which one thread, or another request that it
+ * had, delayed another. */
 struct share {
-	uint32_t tid, other;
+	uint32_t tid, other, last;
+	uint64_t request;
 	int attempt;
 	int64_t sum_ns, longest_ns;
 	size_t segment; /* the longest piece */
@@ -259,13 +261,18 @@ share_of(struct share *shares, unsigned *count, const struct claim *c)
 
 	for (unsigned i = 0; i < *count; i++)
 		if (shares[i].tid == c->tid && shares[i].other == c->other &&
+		    shares[i].last == c->last &&
+		    shares[i].request == claim_request(c) &&
 		    shares[i].attempt == c->attempt)
 			return &shares[i];
 	if (*count == SHARES)
 		return NULL;
 	h = &shares[(*count)++];
-	*h = (struct share){
-	    .tid = c->tid, .other = c->other, .attempt = c->attempt};
+	*h = (struct share){.tid = c->tid,
+	    .other = c->other,
+	    .last = c->last,
+	    .request = claim_request(c),
+	    .attempt = c->attempt};
 	return h;
 }
 

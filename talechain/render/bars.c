@@ -289,6 +289,28 @@ draw_run(struct explainer *ex, const struct story_bar *run)
 	bar_add(ex, &b);
 }
 
+/* Draw the turns of the threads that had the CPU for which another waited, but
+ * for those too short to see. */
+static void
+draw_turns(struct explainer *ex, const struct thread_interval *wait,
+    const struct story_bar *like)
+{
+	struct story_bar b = *like;
+	struct cpu_turns turns;
+	struct cpu_turn turn;
+
+	turns_begin(ex, wait, &turns);
+	while (turns_next(ex, &turns, &turn)) {
+		if (turn.end_ns - turn.begin_ns <= ex->s->total_ns / PIECE_PART)
+			continue;
+		b.begin_ns = turn.begin_ns;
+		b.end_ns = turn.end_ns;
+		b.tid = turn.tid;
+		thread_name(ex, b.tid, b.name, sizeof(b.name));
+		bar_add(ex, &b);
+	}
+}
+
 /* Draw what the threads that took part did on their CPUs; only the longest
  * intervals if there are too many. */
 static void
@@ -325,9 +347,7 @@ draw_intervals(struct explainer *ex)
 		} else if ((p->state == THREAD_READY ||
 			       p->state == THREAD_PREEMPTED) &&
 			   p->other != 0) {
-			b.tid = p->other;
-			thread_name(ex, b.tid, b.name, sizeof(b.name));
-			bar_add(ex, &b);
+			draw_turns(ex, p, &b);
 		}
 	}
 }

@@ -59,6 +59,8 @@ struct tale_summary {
 			  * that was seen: the total shown; includes share_ns */
 	char verdict[STORY_TEXT];
 	bool earlier_boot; /* recorded before the machine's last start */
+	/* Static: why there is no timeline; NULL in a store. */
+	const char *missing;
 };
 
 /* Fill in the members that come from the request; the rest stays. */

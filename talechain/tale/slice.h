@@ -14,7 +14,7 @@
 #define SLICE_CALLERS 64   /* threads seen at possible peers */
 #define SLICE_WAKES 1024   /* wake-ups within the servers */
 #define SLICE_CPUS 256
-#define SLICE_PASSED 4	   /* switches kept of a CPU, between other threads */
+#define SLICE_PASSED 32	   /* switches kept of a CPU, between other threads */
 #define SLICE_ATTEMPTS 512 /* latest attempts of other requests */
 
 /* One of the request's own sockets, as its events describe it. */

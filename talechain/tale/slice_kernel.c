@@ -332,20 +332,28 @@ take_softirq(struct slicer *s, const struct timeline_slot *slot)
 }
 
 /* Take the last switches of a CPU during the wait of the thread that gets it
- * now, if that wait was long. */
+ * now, if that wait was long.  *all: none of them is missing. */
 static int
-take_passed(struct slicer *s, const struct talechain_event *e)
+take_passed(struct slicer *s, const struct talechain_event *e, bool *all)
 {
 	uint64_t wait_ns = tale_field(e->arg[3], 0, TALECHAIN_WAIT_BITS);
-	const struct timeline_slot *passed = s->passed[e->cpu % SLICE_CPUS];
+	unsigned cpu = e->cpu % SLICE_CPUS, passes = s->passes[cpu];
+	unsigned n = passes < SLICE_PASSED ? passes : SLICE_PASSED;
+	struct timeline_slot *passed;
 	int err = 0;
 
-	for (int i = 0; i < SLICE_PASSED && wait_ns >= PASSED_LEAST_NS; i++)
-		if (err == 0 && passed[i].seq != 0 &&
-		    passed[i].event.cpu == e->cpu &&
-		    passed[i].event.ts <= e->ts &&
-		    e->ts - passed[i].event.ts < wait_ns)
-			err = slice_add(s, &passed[i]);
+	*all = passes <= SLICE_PASSED;
+	for (unsigned i = passes - n; i < passes && err == 0; i++) {
+		passed = &s->passed[cpu][i % SLICE_PASSED];
+		if (passed->event.cpu != e->cpu || passed->event.ts > e->ts)
+			continue;
+		if (e->ts - passed->event.ts >= wait_ns)
+			*all = true;
+		else if (wait_ns < PASSED_LEAST_NS)
+			*all = false;
+		else
+			err = slice_add_once(s, passed);
+	}
 	return err;
 }
 
@@ -354,7 +362,8 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 {
 	const struct talechain_event *e = &slot->event;
 	unsigned cpu = e->cpu % SLICE_CPUS;
-	struct timeline_slot *idle = &s->idle[cpu];
+	struct timeline_slot *idle = &s->idle[cpu], entered = *slot;
+	bool all = true;
 	int err = 0;
 
 	if (slice_is_thread(s->tale, tale_low(e->arg[0]))) {
@@ -362,9 +371,10 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 		    idle->event.cpu == e->cpu && idle->event.ts <= e->ts)
 			err = slice_add(s, idle);
 		if (err == 0 && e->tid != 0)
-			err = take_passed(s, e);
+			err = take_passed(s, e, &all);
+		if (!all)
+			entered.event.arg[3] &= ~TALECHAIN_WHOLE;
 		idle->seq = 0;
-		memset(s->passed[cpu], 0, sizeof(s->passed[cpu]));
 		s->waited[cpu] = false;
 	} else if (slice_is_thread(s->tale, e->tid)) {
 		/* The preempted thread waits for the threads that run on its
@@ -374,7 +384,7 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 		s->passed[cpu][s->passes[cpu]++ % SLICE_PASSED] = *slot;
 		return 0;
 	}
-	return err < 0 ? err : slice_add(s, slot);
+	return err < 0 ? err : slice_add(s, &entered);
 }
 
 /* True if a small fault follows at once another of its size, or several. */

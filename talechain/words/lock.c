@@ -91,8 +91,11 @@ say_doing(const struct holders *h, const struct phrase *l)
 	    [TALE_CAUSE_STOPPED] = "was stopped",
 	};
 	enum tale_cause most = doing_most(h);
+	int64_t sum_ns = 0;
 
-	if (h->ns[most] > 0)
+	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
+		sum_ns += h->ns[i];
+	if (h->ns[most] > sum_ns / 2)
 		phrase_add(l, ", which %s meanwhile", words[most]);
 }
 
@@ -145,6 +148,7 @@ say_timer(
 	root_find(ex, &r, c->tid, c->other, c->begin_ns, c->end_ns);
 	phrase_add(l, " until woken by %s",
 	    thread_name(ex, c->other, other, sizeof(other)));
+	say_part_of_other(ex, c, l);
 	say_chain(ex, &r, l);
 	if (c->cause == TALE_CAUSE_LOCK)
 		phrase_add(l, ", which slept until a timer woke it: it held a "
@@ -159,6 +163,7 @@ say_lock(
 {
 	char other[NAME_SIZE];
 	struct holders h = {.count = 0};
+	bool part;
 
 	phrase_add(l, "waited");
 	say_call(ex, c, l);
@@ -177,12 +182,16 @@ say_lock(
 		phrase_add(l, " until woken by %s", other);
 	else
 		phrase_add(l, " for %s, held by %s", c->note, other);
-	if (h.count > 1)
-		phrase_add(l, " and %u other%s in turn", h.count - 1,
-		    h.count > 2 ? "s" : "");
+	part = say_part_of_other(ex, c, l);
+	if (part && h.count > 1) {
+		say_others(ex, c, " and ", l);
+		phrase_add(l, " in turn");
+	}
 	if (h.count == 1 && h.ns[doing_most(&h)] > 0 &&
 	    doing_most(&h) == TALE_CAUSE_LOCK)
 		say_root(ex, c, l);
 	else
 		say_doing(&h, l);
+	if (part && h.count == 1)
+		say_others(ex, c, ", and by ", l);
 }

@@ -150,17 +150,18 @@ claim_subject(
 	char name[NAME_SIZE];
 
 	out[0] = '\0';
-	if (c->attempt < 0) {
+	if (c->attempt < 0)
 		phrase_add(&l, "Tailor");
-		return out;
-	}
-	phrase_add(&l, "%s", attempt_name(ex, c->attempt, name));
+	else
+		phrase_add(&l, "%s", attempt_name(ex, c->attempt, name));
 	if (c->tid == 0 && c->pid != 0 && c->cause == TALE_CAUSE_STOPPED)
 		phrase_add(&l, "'s process %" PRIu32, c->pid);
-	if (c->tid == 0)
-		return out;
-	thread_name(ex, c->tid, name, sizeof(name));
-	phrase_add(&l, "'s %s%s",
-	    strncmp(name, "thread ", 7) == 0 ? "" : "thread ", name);
+	if (c->tid != 0 && c->attempt >= 0) {
+		thread_name(ex, c->tid, name, sizeof(name));
+		phrase_add(&l, "'s %s%s",
+		    strncmp(name, "thread ", 7) == 0 ? "" : "thread ", name);
+	}
+	if (!subject_is_most(ex, c))
+		phrase_add(&l, ", among others,");
 	return out;
 }

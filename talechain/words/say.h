@@ -54,10 +54,28 @@ void say_response(const struct explainer *ex, const struct phrase *l, int i);
 void say_call(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
 /* " (3.0 ms of it)" if only that part of the cause's time was behind the
- * claim's other thread; " (at the end of 3.0 ms of it)" if that thread was seen
- * only then. */
-void say_part_of_other(
+ * claim's other threads; false: as good as all of it. */
+bool say_part_of_other(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
+/* The same for the softirq, or for what ended the sleep, if that is half of it
+ * at most. */
+void say_part_of_kind(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
+/* "2 others", after " and ": threads in the way of the claim's thread that the
+ * sentence does not name; nothing if there are none. */
+void say_others(const struct explainer *ex, const struct claim *c,
+    const char *after, const struct phrase *l);
+/* " stress-ng[777] (3.0 ms of it) and 2 others": the threads that had the CPU
+ * for which a claim's thread waited. */
+void say_behind(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
+/* " CPU 1 (3.0 ms of it)", " with request 00ab... (3.0 ms of it)". */
+void say_cpu(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
+void say_request(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
+/* True if most of a cause's time is of the claim's thread, or server. */
+bool subject_is_most(const struct explainer *ex, const struct claim *c);
 /* " until bytes came from 10.0.0.5:5432": the peer for which a claim's thread
  * waited.  False: the peer is not known, and nothing is appended. */
 bool say_peer(
@@ -68,6 +86,10 @@ say_stack(const struct explainer *ex, size_t segment, const struct phrase *l);
 /* Append where samples found the thread of a claim computing; false: there are
  * none. */
 bool say_samples(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
+/* ", mostly in Ruby's collector (8 of 10 samples of its stack)": where most
+ * samples found the thread of a claim computing in a collector. */
+void say_collector(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
 /* "waited in futex for a lock, held by x, ...": a wait for another thread, and
  * what that thread did meanwhile. */

@@ -102,3 +102,28 @@ say_samples(
 	free(top);
 	return samples > 0;
 }
+
+void
+say_collector(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l)
+{
+	unsigned samples = 0, in = 0;
+	const char *of = NULL, *found;
+	char name[STORY_FRAME];
+
+	for (size_t i = 0; i < ex->t->entries; i++) {
+		if (!stack_sample(ex, i, c->tid, name) ||
+		    !is_in(ex, c, moment_at(ex->t, ex->t->entry[i].at)))
+			continue;
+		samples++;
+		found = stack_collector(ex, i, c->tid);
+		if (of == NULL)
+			of = found;
+		in += found != NULL && strcmp(found, of) == 0;
+	}
+	if (in > samples / 2)
+		phrase_add(l,
+		    ", mostly in %s collector (%u of %u samples of its "
+		    "stack)",
+		    of, in, samples);
+}

@@ -17,11 +17,13 @@
 
 /* Append the other request that kept the thread of a claim busy, if known. */
 static void
-say_other(const struct claim *c, const struct phrase *l)
+say_other(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l)
 {
-	if (claim_request(c) != 0)
-		phrase_add(l, "; the thread was busy with request %016" PRIx64,
-		    c->value);
+	if (claim_request(c) == 0)
+		return;
+	phrase_add(l, "; the thread was busy");
+	say_request(ex, c, l);
 }
 
 /* Append that a CPU quota was used up, and its size if that is known. */
@@ -71,30 +73,19 @@ static void
 say_preempted(
     const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
-	char other[3 * NAME_SIZE];
-
-	thread_owned(ex, c->other, other, sizeof(other));
-	phrase_add(
-	    l, "was preempted on CPU %d, which then ran %s", c->cpu, other);
-	if (c->last != 0) {
-		thread_owned(ex, c->last, other, sizeof(other));
-		phrase_add(l, " and later %s", other);
-	}
-	if (c->note != NULL)
-		phrase_add(l, " and %s", c->note);
-	else
-		say_part_of_other(ex, c, l);
+	phrase_add(l, "was preempted on");
+	say_cpu(ex, c, l);
+	phrase_add(l, ", which then ran");
+	say_behind(ex, c, l);
 }
 
 static void
-say_runq(const struct explainer *ex, const struct claim *c, const char *other,
-    struct phrase *l)
+say_runq(const struct explainer *ex, const struct claim *c, struct phrase *l)
 {
-	phrase_add(l, "was ready but waited for CPU %d, which %s %s", c->cpu,
-	    c->note != NULL ? c->note : "last ran", other);
-	if (c->note != NULL && c->unseen)
-		phrase_add(l, ", and perhaps others before it");
-	say_part_of_other(ex, c, l);
+	phrase_add(l, "was ready but waited for");
+	say_cpu(ex, c, l);
+	phrase_add(l, ", which ran");
+	say_behind(ex, c, l);
 }
 
 static void
@@ -105,12 +96,15 @@ say_sleep(const struct explainer *ex, const struct claim *c, const char *other,
 	say_call(ex, c, l);
 	if (say_peer(ex, c, l))
 		return;
-	if (c->timer)
+	if (c->timer) {
 		say_timer(ex, c, l);
-	else if (c->note != NULL)
+	} else if (c->note != NULL) {
 		phrase_add(l, " until %s woke it", c->note);
-	else if (c->other != 0)
+		say_part_of_kind(ex, c, l);
+	} else if (c->other != 0) {
 		phrase_add(l, " until %s woke it", other);
+		say_part_of_other(ex, c, l);
+	}
 }
 
 static void
@@ -123,7 +117,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	phrase_add(l, "%s ", who);
 	switch ((int)c->cause) {
 	case TALE_CAUSE_RUNQ:
-		say_runq(ex, c, other, l);
+		say_runq(ex, c, l);
 		break;
 	case TALE_CAUSE_PREEMPTED:
 		say_preempted(ex, c, l);
@@ -132,15 +126,14 @@ say_thread(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		say_quota(ex, c, l);
 		break;
 	case TALE_CAUSE_STEAL:
-		phrase_add(l,
-		    "was on CPU %d, but the host ran something else on it",
-		    c->cpu);
+		phrase_add(l, "was on");
+		say_cpu(ex, c, l);
+		phrase_add(l, ", but the host ran something else on it");
 		break;
 	case TALE_CAUSE_IRQ:
-		phrase_add(l,
-		    "was on CPU %d, which handled interrupts or softirqs "
-		    "instead",
-		    c->cpu);
+		phrase_add(l, "was on");
+		say_cpu(ex, c, l);
+		phrase_add(l, ", which handled interrupts or softirqs instead");
 		break;
 	case TALE_CAUSE_STOPPED:
 		phrase_add(
@@ -163,18 +156,23 @@ say_thread(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		say_reclaim(c, l);
 		break;
 	case TALE_CAUSE_SOFTIRQ:
-		phrase_add(l, "was held up by %s on CPU %d",
-		    talechain_softirq_name(c->value), c->cpu);
+		phrase_add(
+		    l, "was held up by %s", talechain_softirq_name(c->value));
+		say_part_of_kind(ex, c, l);
+		phrase_add(l, " on");
+		say_cpu(ex, c, l);
 		break;
 	case TALE_CAUSE_IDLE_WAKEUP:
-		phrase_add(l, "waited for CPU %d to leave idle", c->cpu);
+		phrase_add(l, "waited for");
+		say_cpu(ex, c, l);
+		phrase_add(l, " to leave idle");
 		if (c->note != NULL)
 			phrase_add(l, " state %" PRIu64, c->value);
 		break;
 	default:
 		phrase_add(l, "met: %s", tale_cause_label(c->cause));
 	}
-	say_other(c, l);
+	say_other(ex, c, l);
 }
 
 /* Append how TCP held back the request or the response. */
@@ -241,8 +239,8 @@ say_classes(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		    c->cpu, other);
 	else
 		phrase_add(l, "%s waited until %s woke it", who, other);
-	if (c->other != 0)
-		say_part_of_other(ex, c, l);
+	if (c->other != 0 && say_part_of_other(ex, c, l))
+		say_others(ex, c, " and ", l);
 }
 
 /* Append that the server, or the thread that had to take the request, did other
@@ -251,6 +249,7 @@ static void
 say_busy(const struct explainer *ex, const struct claim *c, const char *server,
     struct phrase *l)
 {
+	const char *among = subject_is_most(ex, c) ? "" : ", among others";
 	char name[NAME_SIZE];
 
 	if (c->tid == 0) {
@@ -259,13 +258,15 @@ say_busy(const struct explainer *ex, const struct claim *c, const char *server,
 	}
 	thread_name(ex, c->tid, name, sizeof(name));
 	if (c->rank == RANK_OTHER)
-		phrase_add(l, "the request waited for %s's %s, which was busy",
-		    server, name);
+		phrase_add(l,
+		    "the request waited for %s's %s%s, which was busy", server,
+		    name, among);
 	else
-		phrase_add(l, "the request waited in %s's socket; %s was busy",
-		    server, name);
+		phrase_add(l,
+		    "the request waited in %s's socket; %s%s was busy", server,
+		    name, among[0] != '\0' ? ", among others," : "");
 	if (c->value != 0)
-		phrase_add(l, " with request %016" PRIx64, c->value);
+		say_request(ex, c, l);
 	else
 		phrase_add(l, " with other work");
 }
@@ -303,6 +304,8 @@ say_server(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	case TALE_CAUSE_WORK:
 		if (c->note != NULL && c->rank != RANK_APP)
 			phrase_add(l, ", %s", c->note);
+		if (c->rank != RANK_APP)
+			say_collector(ex, c, l);
 		break;
 	case TALE_CAUSE_LOW_IPC:
 		phrase_add(l, " at IPC %.2f, not its usual %.2f",
@@ -310,7 +313,9 @@ say_server(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		    (double)tale_high(c->value) / 1000);
 		break;
 	case TALE_CAUSE_SLOW_CLOCK:
-		phrase_add(l, " on CPU %d at %.2f of its nominal clock", c->cpu,
+		phrase_add(l, " on");
+		say_cpu(ex, c, l);
+		phrase_add(l, " at %.2f of its nominal clock",
 		    (double)tale_low(c->value) / 1000);
 		break;
 	case TALE_CAUSE_BACKEND_QUEUE:

@@ -402,5 +402,9 @@ def test_overload(server, tailor, ctl):
             thread.join()
     listed = t.ask_json("/slow")
     assert 0 < listed["left_out"] <= listed["slow_requests"]
+    assert "budget" in {reason["code"] for reason in listed["missing"]}
+    left = [one for one in t.ask_json("/slow?n=1000")["slow"]
+            if one.get("missing") == "budget"]
+    assert left and left[0]["verdict"].startswith("No timeline: analysis.cpu")
     out = ctl("-a", t.admin, "slow", "-n", "1", wide=True).out
     assert "analysis.cpu was used up" in out

@@ -80,6 +80,28 @@ def test_slow_table(ask, admin):
     assert json.loads(ask("slow", "-n", "5", "-j", wide=True).out) == SLOW
 
 
+def test_slow_without_timeline(ask, admin):
+    """Goal: a slow request without a timeline is listed as such, all are counted
+    by the reason, and those that wait are, too."""
+    missed = {**SLOW["slow"][0], "missing": "budget",
+              "cause": "not_observed",
+              "verdict": "No timeline: analysis.cpu was used up: raise it."}
+    admin.answers["GET /slow?n=20"] = http(200, json.dumps({
+        **SLOW, "slow": [missed, *SLOW["slow"]], "slow_requests": 90,
+        "waiting": 7, "left_out": 12, "missing": [
+            {"code": "budget", "why": "analysis.cpu was used up: raise it",
+             "requests": 12}]}))
+    lines = ask("slow").out.splitlines()
+    assert lines[1].startswith("10-04 10:15  41.2ms no timeline ")
+    assert lines[2].startswith("10-04 10:15  41.2ms gc ")
+    assert lines[3].startswith("12 of 90 slow requests have no timeline ")
+    assert lines[-2:] == [
+        "     12  analysis.cpu was used up: raise it",
+        "7 requests wait to be examined: list again in a moment."]
+    assert "    No timeline: analysis.cpu was used up: raise it." in ask(
+        "slow", "--all").out
+
+
 @pytest.mark.parametrize("fields, words", [
     ({"reason": "slowest"}, "among the slowest of its minute, sent again (gc)"),
     ({"reason": "pinned", "attempts": 1}, "pinned"),
@@ -124,20 +146,22 @@ def test_why_the_slowest(ask, admin):
     """Goal: without an id the slowest of ten minutes, else of all; none: it
     says so."""
     empty = http(200, json.dumps({**SLOW, "slow": []}))
-    recent = "GET /slow?n=1&sort=total&since=600"
-    admin.answers[recent] = http(200, json.dumps(SLOW))
+    recent = "GET /slow?n=300&sort=total&since=600"
+    missed = {**SLOW["slow"][0], "id": "no", "missing": "budget"}
+    admin.answers[recent] = http(200, json.dumps(
+        {**SLOW, "slow": [missed, *SLOW["slow"]]}))
     admin.answers["GET /timeline/req-1"] = http(200, "41 ms: GC\n")
     result = ask("why")
     assert result.out == "41 ms: GC\n"
     assert result.err == "slowest kept request: req-1\n"
     admin.answers[recent] = empty
-    admin.answers["GET /slow?n=1&sort=total"] = http(200, json.dumps(SLOW))
+    admin.answers["GET /slow?n=300&sort=total"] = http(200, json.dumps(SLOW))
     assert ask("why").out == "41 ms: GC\n"
-    admin.answers["GET /slow?n=1&sort=total"] = empty
+    admin.answers["GET /slow?n=300&sort=total"] = empty
     result = ask("why")
     assert result.returncode == 1
     assert result.err == "tailorctl: no slow request is kept yet\n"
-    admin.answers["GET /slow?n=1&sort=total&since=60"] = empty
+    admin.answers["GET /slow?n=300&sort=total&since=60"] = empty
     result = ask("why", "--since", "60s")
     assert result.returncode == 1
     assert result.err == "tailorctl: no slow request is kept from that time\n"

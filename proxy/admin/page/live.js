@@ -94,8 +94,8 @@ function drawLead(j) {
     (worst ? `; the largest cause: ${worst.words} (${
       percent(worst.lost_ns, sum(j.causes, (c) => c.lost_ns))}).` : ".");
   $("unexamined").textContent = j.unexamined === 0 ? "" :
-    `${j.unexamined} slow requests were not examined: ` +
-    "analysis.cpu was used up, or the queue was full.";
+    `${j.unexamined} slow requests have no timeline: ` +
+    "tailorctl slow lists them with the reason.";
 }
 
 function drawServers(j) {

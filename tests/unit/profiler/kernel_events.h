@@ -76,7 +76,7 @@ schedule_wait_ns(const struct talechain_event *e)
 static inline unsigned
 schedule_call(const struct talechain_event *e)
 {
-	return e->arg[3] >> TALECHAIN_WAIT_BITS &
+	return e->arg[3] >> TALECHAIN_CALL_SHIFT &
 	       ((1U << TALECHAIN_CALL_BITS) - 1);
 }
 

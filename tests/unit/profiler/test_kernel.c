@@ -308,6 +308,82 @@ TEST(test_preemption)
 	recording_close(&r);
 }
 
+/* --- the turns of others -------------------------------------------------- */
+
+/* Make a process that is not watched, on a CPU: for each byte that it reads it
+ * computes, and then writes one.  -1: it may not be a real-time process. */
+static pid_t
+stranger_start(unsigned cpu, int in, int out, int64_t spin_ns)
+{
+	struct sched_param param = {.sched_priority = 10};
+	pid_t pid = fork();
+	char c;
+
+	assert_true(pid >= 0);
+	if (pid > 0)
+		return sched_setscheduler(pid, SCHED_FIFO, &param) == 0 ? pid
+									: -1;
+	run_on(cpu);
+	while (read(in, &c, 1) == 1) {
+		spin(spin_ns);
+		if (write(out, &c, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+/* Goal: while a thread of ours waits for its CPU, switches between two others
+ * are reported, and its return says that they are. */
+TEST(test_turns)
+{
+	uint32_t me = (uint32_t)gettid();
+	int first[2], second[2], done[2], i = -1, k = -1, n = -1;
+	struct switching s;
+	struct recording r;
+	unsigned cpu, tries;
+	pid_t a, b;
+	char c = 0;
+
+	usable_cpus(&cpu, 1);
+	recording_open_usual(&r);
+	assert_true(pipe(first) == 0 && pipe(second) == 0 && pipe(done) == 0);
+	run_on(cpu);
+	a = stranger_start(cpu, first[0], second[1], 2 * NS_PER_MS);
+	b = stranger_start(cpu, second[0], done[1], NS_PER_MS);
+	if (a < 0 || b < 0) {
+		recording_close(&r);
+		unit_skip("SCHED_FIFO is not allowed");
+	}
+	for (tries = 0; n < 0; tries++) {
+		assert_int_not_equal(tries, PREEMPTION_TRIES);
+		recording_begin(&r);
+		assert_int_equal(write(first[1], &c, 1), 1);
+		assert_int_equal(read(done[0], &c, 1), 1);
+		recording_end(&r);
+		s = (struct switching){me, (uint32_t)a};
+		i = recording_find(&r, 0, TALECHAIN_SCHEDULE, is_switch, &s);
+		s = (struct switching){(uint32_t)a, (uint32_t)b};
+		if (i >= 0)
+			k = recording_find(
+			    &r, (unsigned)i, TALECHAIN_SCHEDULE, is_switch, &s);
+		s = (struct switching){(uint32_t)b, me};
+		if (i >= 0 && k >= 0)
+			n = recording_find(
+			    &r, (unsigned)k, TALECHAIN_SCHEDULE, is_switch, &s);
+	}
+	assert_true(r.event[k].ts - r.event[i].ts >= 2 * NS_PER_MS);
+	assert_true(r.event[n].ts - r.event[k].ts >= NS_PER_MS);
+	assert_int_equal(r.event[k].pid, a);
+	assert_int_equal(high(r.event[k].arg[0]), b);
+	assert_int_equal(r.event[k].arg[3] >> 56, TALECHAIN_OFF_SLEEPING);
+	assert_true((r.event[n].arg[3] & TALECHAIN_WHOLE) != 0);
+	kill(a, SIGKILL);
+	kill(b, SIGKILL);
+	waitpid(a, NULL, 0);
+	waitpid(b, NULL, 0);
+	recording_close(&r);
+}
+
 /* --- page faults ---------------------------------------------------------- */
 
 struct range {

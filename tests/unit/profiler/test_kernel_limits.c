@@ -56,10 +56,28 @@ busy_stranger(void)
 	_exit(0);
 }
 
+/* Whether a thread of ours waited for a CPU at an event. */
+static bool
+is_within_wait(const struct recording *r, unsigned i)
+{
+	uint64_t at = r->event[i].ts;
+	const struct talechain_event *e;
+
+	for (i++; i < r->count; i++) {
+		e = &r->event[i];
+		if (e->type == TALECHAIN_SCHEDULE &&
+		    high(e->arg[0]) == (uint32_t)getpid() &&
+		    e->ts - schedule_wait_ns(e) <= at)
+			return true;
+	}
+	return false;
+}
+
 /* Whether an event has anything to do with this process. */
 static bool
-is_ours(const struct talechain_event *e)
+is_ours(const struct recording *r, unsigned i)
 {
+	const struct talechain_event *e = &r->event[i];
 	uint32_t me = (uint32_t)getpid();
 
 	switch (e->type) {
@@ -67,7 +85,8 @@ is_ours(const struct talechain_event *e)
 	case TALECHAIN_RUNNABLE:
 		return e->arg[1] == me;
 	case TALECHAIN_SCHEDULE:
-		return e->pid == me || high(e->arg[0]) == me;
+		return e->pid == me || high(e->arg[0]) == me ||
+		       is_within_wait(r, i);
 	case TALECHAIN_THREAD:
 		return true; /* named in one of the others */
 	case TALECHAIN_SOFTIRQ:
@@ -103,7 +122,7 @@ TEST(test_others)
 	recording_end(&r);
 	assert_true(r.count > 0);
 	for (i = 0; i < r.count; i++)
-		if (!is_ours(&r.event[i]))
+		if (!is_ours(&r, i))
 			fail_msg("event %#x of process %u", r.event[i].type,
 			    r.event[i].pid);
 	recording_close(&r);

@@ -92,7 +92,7 @@ TEST(test_call)
 		assert_true(i >= 0 && woken >= 0);
 		assert_int_equal(
 		    schedule_call(&r.event[i]), waits[n].number + 1);
-		assert_int_equal(schedule_wait_ns(&r.event[i]) >> 37, 0);
+		assert_int_equal(schedule_wait_ns(&r.event[i]) >> 36, 0);
 		i = woken;
 		assert_ptr_equal(
 		    (const void *)r.event[i].arg[3], waits[n].word);

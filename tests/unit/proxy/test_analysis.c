@@ -153,6 +153,7 @@ TEST(test_asked_for_comes_first)
 TEST(test_never_busy)
 {
 	struct analysis *a = analysis_begin(3600 * NS_PER_S, 1);
+	unsigned missed;
 	struct analysis_question q;
 	struct analysis_answer answer;
 	struct instant now = instant_now();
@@ -162,6 +163,13 @@ TEST(test_never_busy)
 		if (!analysis_ask(a, &q))
 			break; /* no room for more of these */
 	}
+	/* But for noting that there was none. */
+	for (missed = 0;; missed++) {
+		q = question(ANALYSIS_MISSED, 1000 + missed, now);
+		if (!analysis_ask(a, &q))
+			break;
+	}
+	assert_true(missed > 0);
 	for (unsigned i = 1; i <= TALES; i++) {
 		q = question(ANALYSIS_TALE, i, now);
 		q.keep = false;
@@ -181,11 +189,39 @@ TEST(test_never_busy)
 	analysis_end(a);
 }
 
-/* Goal: without budget only what clients ask is done; the rest is counted. */
+/* The list of slow requests; free it. */
+static char *
+list(struct analysis *a, int cause)
+{
+	struct analysis_question q = {
+	    .kind = ANALYSIS_SLOW, .list = {.n = 1000, .cause = cause}};
+	struct analysis_answer answer;
+
+	assert_true(analysis_ask(a, &q));
+	answer = answer_wait(a);
+	assert_int_equal(answer.status, 200);
+	return answer.text;
+}
+
+static unsigned
+occurs(const char *text, const char *part)
+{
+	unsigned n = 0;
+
+	while ((text = strstr(text, part)) != NULL) {
+		text += strlen(part);
+		n++;
+	}
+	return n;
+}
+
+/* Goal: without budget only what clients ask is done; the rest is counted, and
+ * listed with the reason. */
 TEST(test_no_budget)
 {
 	struct analysis *a = analysis_begin(1, 0);
 	struct analysis_answer answer;
+	char *text;
 
 	for (unsigned i = 1; i <= TALES; i++)
 		ask(a, ANALYSIS_KEEP, i, instant_now());
@@ -193,11 +229,42 @@ TEST(test_no_budget)
 	answer = answer_wait(a);
 	assert_int_equal(answer.status, 200);
 	free(answer.text);
-	while (analysis_stats(a)->left_out < TALES)
+	while (analysis_missed(a)->count[MISSED_BUDGET] < TALES)
 		sched_yield();
-	assert_int_equal(analysis_stats(a)->left_out, TALES);
+	assert_int_equal(analysis_missed(a)->count[MISSED_BUDGET], TALES);
 	assert_int_equal(analysis_stats(a)->added, 1);
 	assert_int_equal(causes(a), 0);
+	/* The list has them, but for the one that has a timeline by now. */
+	text = list(a, -1);
+	assert_int_equal(occurs(text, "\"missing\":\"budget\""), TALES - 1);
+	assert_int_equal(
+	    occurs(text, "No timeline: analysis.cpu was used up"), TALES - 1);
+	assert_int_equal(occurs(text, "\"id\":\"id-1\""), 1);
+	free(text);
+	text = list(a, TALE_CAUSE_GC);
+	assert_int_equal(occurs(text, "\"missing\":\"budget\""), 0);
+	free(text);
+	analysis_end(a);
+}
+
+/* Goal: a slow request for which there was no room is listed with the reason,
+ * whatever the budget; its count is with those who had no room. */
+TEST(test_no_room)
+{
+	struct analysis *a = analysis_begin(1, 0);
+	struct analysis_question q =
+	    question(ANALYSIS_MISSED, 7, instant_now());
+	char *text;
+
+	q.taken = true;
+	assert_true(analysis_ask(a, &q));
+	while (analysis_missed(a)->count[MISSED_QUEUE] < 1)
+		sched_yield();
+	assert_int_equal(analysis_missed(a)->count[MISSED_BUDGET], 0);
+	text = list(a, -1);
+	assert_int_equal(occurs(text, "\"missing\":\"queue\""), 1);
+	assert_int_equal(occurs(text, "\"id\":\"id-7\""), 1);
+	free(text);
 	analysis_end(a);
 }
 

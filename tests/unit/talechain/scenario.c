@@ -427,6 +427,21 @@ file_parse(const char *path)
 	return file;
 }
 
+/* Each wait for a CPU in a file has all of the CPU's switches, unless it says
+ * otherwise. */
+static void
+whole_add(cJSON *file)
+{
+	cJSON *v, *args;
+
+	cJSON_ArrayForEach(v, get(file, "events"))
+	{
+		args = get(v, "args");
+		if (get(args, "wait_ns") != NULL && get(args, "whole") == NULL)
+			cJSON_AddNumberToObject(args, "whole", 1);
+	}
+}
+
 cJSON *
 scenario_read(const char *name)
 {
@@ -435,6 +450,7 @@ scenario_read(const char *name)
 
 	snprintf(path, sizeof(path), SCENARIOS "%s" SUFFIX, name);
 	file = file_parse(path);
+	whole_add(file);
 	if (get(file, "like") != NULL) {
 		from = scenario_read(get(file, "like")->valuestring);
 		/* A file's own lanes are what is expected of it. */

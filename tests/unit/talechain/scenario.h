@@ -16,6 +16,7 @@
  *            read     1 us after t
  *   args     name     text, in place of name_begin, name_end or text_0, ...
  *            call     may be "read": the number of this machine, plus 1
+ *            whole    1 where wait_ns is given
  *   request  cookie   of the client's socket, where no proxy_receive has it
  */
 #pragma once

@@ -214,9 +214,10 @@ TEST(test_packed)
 	    {TALECHAIN_SCHEDULE, 5, {"off", 0xf1}},
 	    {TALECHAIN_SCHEDULE, 6, {"to_priority", 0x78}},
 	    {TALECHAIN_SCHEDULE, 7, {"call", 0x3ca}},
-	    {TALECHAIN_SCHEDULE, 8, {"wait_ns", 0x3456789abc}},
+	    {TALECHAIN_SCHEDULE, 8, {"whole", 1}},
+	    {TALECHAIN_SCHEDULE, 9, {"wait_ns", 0x1456789abc}},
 	    {TALECHAIN_SYSCALL, 5, {"", 0}},
-	    {TALECHAIN_SCHEDULE, 9, {"", 0}},
+	    {TALECHAIN_SCHEDULE, 10, {"", 0}},
 	    {(enum talechain_type)0x7777, 0, {"", 0}},
 	};
 	struct talechain_event e = {

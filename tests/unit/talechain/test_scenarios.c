@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "talechain/render/render.h"
+#include "tests/unit/talechain/names_check.h"
 #include "tests/unit/talechain/scenario.h"
 
 static bool same(const cJSON *expected, const cJSON *got);
@@ -167,6 +168,7 @@ test_scenario(void **state)
 	assert_non_null(cJSON_GetObjectItemCaseSensitive(s.file, "verdict"));
 	if (!compare_all(name, s.file, got) || !compare_text(name, s.story))
 		fail();
+	names_check(name, s.story);
 	if (cJSON_GetObjectItemCaseSensitive(s.file, "lossy") == NULL)
 		printed_again(name, &s);
 	cJSON_Delete(got);
