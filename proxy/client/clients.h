@@ -184,7 +184,7 @@ struct clients {
 	struct client_list unused;
 	/* Clients that may be closed to make room, the longest idle first. */
 	TAILQ_HEAD(, client) spare;
-	/* Clients whose last response may not have arrived, and when to look. */
+	/* Clients whose last response may be on its way, and when to look. */
 	TAILQ_HEAD(, client) delivering;
 	struct timer look_timer;
 	unsigned count;

@@ -160,9 +160,9 @@ slow_late(struct proxy *p, const struct tale_request *t)
 
 	if (total_ns <= target_ns)
 		return;
-	q.slowest = slow_window_take(&p->slow_worst,
-	    p->config->slow.keep_slowest, SLOW_WINDOW_NS, instant_now(),
-	    total_ns);
+	q.slowest =
+	    slow_window_take(&p->slow_worst, p->config->slow.keep_slowest,
+		SLOW_WINDOW_NS, instant_now(), total_ns);
 	p->metrics.slow += !was_slow;
 	if (!analysis_ask(p->analysis, &q))
 		p->metrics.slow_unexamined += !was_slow;

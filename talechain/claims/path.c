@@ -464,10 +464,10 @@ path_out(struct explainer *ex)
 	    "the response had arrived; the client read it later");
 	struct claim way =
 	    stage(TALE_CAUSE_UNKNOWN, "on its way from Tailor to the client");
-	struct claim away = stage(ex->t->request.resent > 0
-				      ? TALE_CAUSE_CLIENT_NETWORK
-				      : TALE_CAUSE_WINDOW,
-	    "the response");
+	struct claim away =
+	    stage(ex->t->request.resent > 0 ? TALE_CAUSE_CLIENT_NETWORK
+					    : TALE_CAUSE_WINDOW,
+		"the response");
 	int64_t there = c->client_net != NEVER ? c->client_net : c->left;
 
 	if (leg_to(ex, c->finished, &forward)) {

@@ -71,9 +71,8 @@ tale_summarise(struct tale_summary *s, const struct tale_request *r)
 	termination_text(r->termination, s->termination);
 	tale_flags(r, s->flags);
 	s->status = r->status;
-	s->total_ns = instant_since(instant_is_set(r->acknowledged)
-					? r->acknowledged
-					: r->finished,
+	s->total_ns = instant_since(
+	    instant_is_set(r->acknowledged) ? r->acknowledged : r->finished,
 	    r->first_byte);
 	s->upstream_ns = -1;
 	s->attempts = 0;

@@ -462,7 +462,7 @@ tale_chain_bounds(struct tale *t)
 	if (t->cookie[TALE_SOCKET_CLIENT] == 0)
 		return;
 	tale_chain_find(&c, t);
-	/* Its reads show when the client had all; it may acknowledge later. */
+	/* The client's reads, if seen, show best when it had all. */
 	if (c.client_read != NEVER && !t->client.same_host &&
 	    instant_is_set(t->request.acknowledged))
 		t->end = t->request.finished;
