@@ -357,9 +357,12 @@ requests_step(struct world *w)
 static void
 order(struct world *w, const struct steer_order *o)
 {
-	struct jvm *j = &w->jvm[o->server];
+	struct jvm *j;
 
-	if (o->kind == STEER_ORDER_NONE || j->pause_ms > 0)
+	if (o->kind == STEER_ORDER_NONE)
+		return;
+	j = &w->jvm[o->server];
+	if (j->pause_ms > 0)
 		return;
 	j->ordered =
 	    o->kind == STEER_ORDER_COLLECT || o->kind == STEER_ORDER_FULL;
