@@ -119,6 +119,19 @@ hedging_has_room(const struct hedging *h, unsigned server)
 	       h->limits.connections_max[server];
 }
 
+/* S7: true if the next request is for the backup: two of four, as clients may
+ * make two kinds of requests in turns. */
+static bool
+is_others_turn(const struct hedging *h)
+{
+	unsigned other = policy_other(h->active);
+	const struct hedging_server *s = &h->server[other];
+
+	return h->shared && (h->requests_finished & 2) != 0 &&
+	       s->state == SERVER_READY && s->hazards == 0 && !s->failing &&
+	       hedging_has_room(h, other);
+}
+
 int
 hedging_choose(const struct hedging *h)
 {
@@ -128,7 +141,7 @@ hedging_choose(const struct hedging *h)
 		return HEDGING_UNAVAILABLE;
 	if (!hedging_has_room(h, h->active))
 		return HEDGING_FULL;
-	return (int)h->active;
+	return (int)(is_others_turn(h) ? policy_other(h->active) : h->active);
 }
 
 int

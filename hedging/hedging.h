@@ -182,6 +182,7 @@ struct hedging {
 	struct hedging_limits limits;
 	struct hedging_server server[HEDGING_SERVERS];
 	unsigned active;
+	bool shared;   /* S7, by steer.h: both servers get new requests */
 	double tokens; /* B2 */
 	struct instant storm_until;
 	uint64_t swaps, storms;
@@ -258,9 +259,9 @@ bool hedging_collection_due(
  * finish where they are. */
 unsigned hedging_switch(struct hedging *h, struct instant now);
 
-/* The server for a new request or a first attempt: its index, or
- * HEDGING_UNAVAILABLE (respond 503) or HEDGING_FULL (in-flight limit: wait in
- * the proxy's queue). */
+/* The server for a new request or a first attempt, the active one unless both
+ * share requests: its index, or HEDGING_UNAVAILABLE (respond 503) or
+ * HEDGING_FULL (in-flight limit: wait in the proxy's queue). */
 #define HEDGING_UNAVAILABLE (-1)
 #define HEDGING_FULL (-2)
 int hedging_choose(const struct hedging *h);

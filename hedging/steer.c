@@ -9,21 +9,31 @@
 #define PART_FIRST 0.90
 #define PART_MIN 0.5
 #define PART_MAX 0.95
-#define PART_MISS 0.05 /* S6: subtracted for a miss */
+#define PART_MISS 0.03 /* S6: subtracted for a miss */
 #define PART_GAIN 0.01 /* S1: added after PART_SWAPS without a miss */
-#define PART_SWAPS 20
-#define PART_IDLE 0.5 /* S8: swap at this part of full while idle */
+#define PART_SWAPS 5
+#define PART_LEAST 0.35 /* S1: no forecast swaps before */
+#define PART_IDLE 0.5	/* S8: swap at this part of full while idle */
 #define IDLE_NS (100 * NS_PER_MS)
 #define FRESH_PART 0.3 /* a heap filled less counts as collected */
-/* Full, in parts of capacity, before a collection was seen.  G1's limit moves,
- * so that is a guess. */
-#define FULL_EXACT 0.95
-#define FULL_GUESS 0.8
-#define FULL_MIN 0.1 /* a collection below this is not due to a full heap */
+/* S1: full, in parts of the capacity of the moment: before a collection was
+ * seen, and at least; what a swap without a miss adds, to find out. */
+#define LIMIT_FIRST 0.95
+#define LIMIT_MIN 0.1 /* a collection below this is not due to a full heap */
+#define LIMIT_GAIN 0.0003
 #define TICK_NS (10 * NS_PER_MS)
-#define SWAP_MIN_NS (250 * NS_PER_MS) /* S7 */
-#define REST_NS NS_PER_S
-#define REST_MAX_NS (10 * NS_PER_S)
+#define RECENT 10 /* periods that show a step in bytes per request */
+#define UNSEEN_STEPS 4.0
+/* S4: collect again if eden, half of the usual or less, lasts for less than
+ * this many turns, but not more often than AGAIN_MAX in a row. */
+#define SMALL_TURNS 10.0
+#define AGAIN_MAX 10
+#define USUAL_KEPT 0.98
+#define SWAP_MIN_NS (60 * NS_PER_MS) /* S7: below 17 a second; B3 */
+#define LATE_NS (2 * NS_PER_S)	     /* S7: how long a late miss counts */
+#define LATE_MANY 10
+#define SHARE_NS NS_PER_S
+#define SHARE_MAX_NS (4 * NS_PER_S)
 #define DRAIN_MAX_NS (2 * NS_PER_S)   /* S3 */
 #define COLLECT_MAX_NS (3 * NS_PER_S) /* S3: then it is TIRED */
 #define AGAIN_NS (10 * NS_PER_S)
@@ -62,24 +72,37 @@ phase_set(struct steer_server *s, enum steer_phase phase, struct instant now)
 
 /* --- how full a heap is, and when it will be full ------------------------ */
 
-/* The least heap use at which the server collected by itself, bytes. */
+/* The heap use at which the server will collect by itself, bytes. */
 static double
 full_bytes(const struct steer_server *s)
 {
-	double part = s->heap.exact ? FULL_EXACT : FULL_GUESS;
-	uint64_t known = s->fulls < STEER_FULLS ? s->fulls : STEER_FULLS;
-
-	for (uint64_t i = 0; i < known; i++)
-		if (i == 0 || s->full[i] < part)
-			part = s->full[i];
-	return part * (double)s->heap.capacity;
+	return (s->limit > 0 ? s->limit : LIMIT_FIRST) *
+	       (double)s->heap.capacity;
 }
 
 /* Heap in use, bytes: 0 while the figure is from before the last collection. */
-static uint64_t
+static double
 used_bytes(const struct steer_server *s)
 {
-	return s->stale > 0 ? 0 : s->heap.used;
+	return s->stale > 0 ? 0 : (double)s->heap.used;
+}
+
+static double
+least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* The same with what requests have allocated since the figure moved.  With
+ * Serial and Parallel it moves every 50 ms, with G1 when a region is full. */
+static double
+used_now(const struct steer *st, unsigned server)
+{
+	const struct steer_server *s = &st->server[server];
+	double requests = (double)(st->finished - s->moved);
+
+	return used_bytes(s) +
+	       least(requests * st->per_request, UNSEEN_STEPS * st->step);
 }
 
 double
@@ -92,53 +115,50 @@ steer_used(const struct steer *st, unsigned server)
 	return (double)s->heap.used / full_bytes(s);
 }
 
-/* Growth of the active server's heap, bytes per ns: the mean of the known
- * periods, and the most to expect. */
+/* Derive from the latest ten seconds how the heap in use will grow. */
 static void
-rates(const struct steer *st, double *mean, double *most)
+forecast(struct steer *st)
 {
-	uint64_t sum = 0, max = 0;
+	double sum = 0, work = 0, most = 0, each;
 	unsigned periods = 0;
 
+	st->step = st->per_request = 0;
 	for (unsigned i = 0; i < STEER_GROWTHS; i++) {
-		sum += st->growth[i];
-		periods += st->growth[i] > 0;
-		if (st->growth[i] > max)
-			max = st->growth[i];
+		const struct steer_growth *g =
+		    &st->growth[(st->at + STEER_GROWTHS - i) % STEER_GROWTHS];
+
+		sum += (double)g->bytes;
+		work += (double)g->requests;
+		periods += g->bytes > 0;
+		if ((double)g->bytes > most)
+			most = (double)g->bytes;
+		if ((double)g->step > st->step)
+			st->step = (double)g->step;
+		each = work > 0 ? sum / work : 0;
+		if ((i == RECENT - 1 || i == STEER_GROWTHS - 1) &&
+		    each > st->per_request)
+			st->per_request = each;
 	}
-	*mean = periods == 0 ? 0 : (double)sum / (periods * (double)GROWTH_NS);
-	*most = (double)max / (double)GROWTH_NS;
-	if (*most < 2 * *mean)
-		*most = 2 * *mean;
-}
-
-/* The largest step between two readings of the heap's use: how coarse that
- * counter is. */
-static uint64_t
-step_max(const struct steer *st)
-{
-	uint64_t max = 0;
-
-	for (unsigned i = 0; i < STEER_GROWTHS; i++)
-		if (st->step[i] > max)
-			max = st->step[i];
-	return max;
+	st->mean = periods == 0 ? 0 : sum / (periods * (double)GROWTH_NS);
+	st->most = most / (double)GROWTH_NS;
+	if (st->most < 2 * st->mean)
+		st->most = 2 * st->mean;
 }
 
 int64_t
 steer_left_ns(const struct steer *st)
 {
 	const struct steer_server *s = &st->server[st->active];
-	double mean, most, room;
+	double room;
 
-	rates(st, &mean, &most);
-	if (!s->heap.known || mean <= 0)
+	if (!s->heap.known || st->mean <= 0)
 		return -1;
-	room = st->part * full_bytes(s) - (double)used_bytes(s);
+	room = st->part * full_bytes(s) - used_now(st, st->active);
 	if (room <= 0)
 		return 0;
-	return room / mean < 3600.0 * (double)NS_PER_S ? (int64_t)(room / mean)
-						       : 3600 * NS_PER_S;
+	return room / st->mean < 3600.0 * (double)NS_PER_S
+		   ? (int64_t)(room / st->mean)
+		   : 3600 * NS_PER_S;
 }
 
 /* True if the active server will not be near full for ns. */
@@ -150,21 +170,14 @@ has_time(const struct steer *st, int64_t ns)
 	return left_ns < 0 || left_ns > ns;
 }
 
-/* S7: true if another swap would be too soon. */
-static bool
-is_soon(const struct steer *st, struct instant now)
-{
-	return instant_is_set(st->swapped) &&
-	       instant_since(now, st->swapped) < SWAP_MIN_NS;
-}
-
 /* S1, S8. */
 static bool
 near_full(const struct steer *st, const struct hedging *h, struct instant now)
 {
 	const struct steer_server *s = &st->server[h->active];
-	double part = st->part, full = full_bytes(s), mean, most, lead;
-	double used = (double)used_bytes(s);
+	const struct hedging_server *active = &h->server[h->active];
+	double part = st->part, full = full_bytes(s), lead;
+	double used = used_now(st, h->active);
 
 	if (!s->heap.known || s->heap.capacity == 0)
 		return false;
@@ -172,13 +185,15 @@ near_full(const struct steer *st, const struct hedging *h, struct instant now)
 		part = PART_IDLE;
 	if (used >= part * full)
 		return true;
-	/* A p99 that a stall has raised must not cause a swap here. */
-	if (used < PART_MIN * full || is_soon(st, now))
+	if (used < PART_LEAST * full)
 		return false;
-	rates(st, &mean, &most);
-	lead = (double)(2 * TICK_NS) +
-	       2.0 * (double)h->server[h->active].latency_p99_ns;
-	return full - used <= (double)step_max(st) + most * lead;
+	/* Requests in flight still allocate, after a swap, too.  A p99 that a
+	 * stall has raised is no reason to swap, nor is an allocation that has
+	 * nothing to do with requests. */
+	lead = st->step + st->most * (double)(2 * TICK_NS) +
+	       2 * least(st->per_request * active->inflight,
+		       st->most * (double)active->latency_p99_ns);
+	return full - used <= lead;
 }
 
 /* --- what is learnt from the heaps ---------------------------------------- */
@@ -191,17 +206,49 @@ growth_turn(struct steer *st, struct instant now)
 		return;
 	st->period = now;
 	st->at = (st->at + 1) % STEER_GROWTHS;
-	st->growth[st->at] = st->step[st->at] = 0;
+	memset(&st->growth[st->at], 0, sizeof(st->growth[st->at]));
 }
 
 static void
-grown(struct steer *st, unsigned server, uint64_t bytes)
+grown(
+    struct steer *st, const struct hedging *h, unsigned server, uint64_t bytes)
 {
-	if (server != st->active)
+	struct steer_growth *g = &st->growth[st->at];
+
+	if (server != st->active && !h->shared)
 		return;
-	st->growth[st->at] += bytes;
-	if (bytes > st->step[st->at])
-		st->step[st->at] = bytes;
+	g->bytes += bytes;
+	if (bytes > g->step)
+		g->step = bytes;
+}
+
+/* S7: a server has filled up before the other one's turn was over.  If that
+ * happens often, neither can cover the other's turn. */
+static void
+late(struct steer *st, struct instant now)
+{
+	double age = (double)instant_since(now, st->late_at) / LATE_NS;
+	bool again = instant_since(now, st->shared_until) < SHARE_MAX_NS;
+
+	st->late = age < 1 ? st->late * (1 - age) + 1 : 1;
+	st->late_at = now;
+	if (st->late < LATE_MANY)
+		return;
+	/* One burst is no reason for a long time. */
+	st->share_ns = again ? 2 * st->share_ns : SHARE_NS;
+	if (st->share_ns > SHARE_MAX_NS)
+		st->share_ns = SHARE_MAX_NS;
+	st->shared_until = instant_plus(now, st->share_ns);
+	st->late = 0;
+	st->shares++;
+}
+
+/* S7: true if it is too soon for another swap. */
+static bool
+swapped_lately(const struct steer *st, struct instant now)
+{
+	return instant_is_set(st->swapped) &&
+	       instant_since(now, st->swapped) < SWAP_MIN_NS;
 }
 
 /* S6: the active server collected by itself: count why, and swap earlier. */
@@ -211,18 +258,21 @@ missed(struct steer *st, const struct hedging *h, unsigned server,
 {
 	struct steer_server *s = &st->server[server];
 	unsigned other = policy_other(server);
+	enum steer_phase phase = s->caught ? s->other : st->server[other].phase;
 	enum steer_miss why = STEER_MISS_FORECAST;
 
-	if (s->phase == STEER_DRAINING && !s->caught)
+	if (h->shared)
+		why = STEER_MISS_NOT_READY;
+	else if (s->phase == STEER_DRAINING && !s->caught)
 		why = STEER_MISS_DRAIN;
 	else if (cause != TALECHAIN_CAUSE_ALLOCATION)
 		why = STEER_MISS_CAUSE;
-	else if (instant_before(now, st->resting_until) ||
-		 h->server[other].state != SERVER_READY)
+	else if (h->server[other].state != SERVER_READY)
 		why = STEER_MISS_NOT_READY;
-	else if (s->caught ? s->unprepared
-			   : st->server[other].phase != STEER_FRESH)
+	else if (phase != STEER_FRESH || swapped_lately(st, now))
 		why = STEER_MISS_LATE;
+	if (why == STEER_MISS_LATE && phase != STEER_TIRED)
+		late(st, now);
 	st->missed[why]++;
 	st->since_miss = 0;
 	if (why != STEER_MISS_FORECAST && why != STEER_MISS_DRAIN)
@@ -233,18 +283,20 @@ missed(struct steer *st, const struct hedging *h, unsigned server,
 }
 
 /* Learn how full the heap was when the server collected by itself, because the
- * heap was full. */
+ * heap was full.  Only the last such collection counts: what G1 takes for full
+ * depends on what it has to do. */
 static void
-full_learn(struct steer_server *s, enum talechain_cause cause)
+full_learn(
+    const struct steer *st, struct steer_server *s, enum talechain_cause cause)
 {
 	double part;
 
 	if (s->heap.capacity == 0 || cause != TALECHAIN_CAUSE_ALLOCATION)
 		return;
-	part = (double)s->peak / (double)s->heap.capacity;
-	if (part < FULL_MIN)
-		return;
-	s->full[s->fulls++ % STEER_FULLS] = part < 1 ? part : 1;
+	/* The last step was not seen. */
+	part = ((double)s->peak + st->step) / (double)s->heap.capacity;
+	if (part >= LIMIT_MIN)
+		s->limit = least(part, LIMIT_FIRST);
 }
 
 /* A server has collected, by order or by itself. */
@@ -260,8 +312,10 @@ collected(struct steer *st, const struct hedging *h, unsigned server,
 	if (ordered)
 		*order = (struct steer_order){STEER_ORDER_DONE, server};
 	else
-		full_learn(s, now_seen->cause);
+		full_learn(st, s, now_seen->cause);
 	s->peak = 0;
+	s->moved = st->finished;
+	s->usual *= USUAL_KEPT;
 	s->stale = now_seen->used >= s->heap.used ? now_seen->used : 0;
 	s->stale_since = now;
 	if (s->phase == STEER_ACTIVE || s->caught ||
@@ -277,9 +331,8 @@ collected(struct steer *st, const struct hedging *h, unsigned server,
 	s->full_ordered = INSTANT_NONE;
 	if (s->phase == STEER_ACTIVE)
 		return;
-	if (ordered)
-		st->turn_ns =
-		    (3 * st->turn_ns + instant_since(now, s->left)) / 4;
+	s->again = false;
+	s->turning = ordered;
 	phase_set(s, STEER_FRESH, now);
 }
 
@@ -337,11 +390,19 @@ look(struct steer *st, const struct hedging *h, unsigned server,
 		return; /* heap.used may be from before the collection */
 	}
 	if (heap->used > s->heap.used)
-		grown(st, server, heap->used - s->heap.used);
+		grown(st, h, server, heap->used - s->heap.used);
+	if (heap->used != s->heap.used)
+		s->moved = st->finished;
 	/* A collection may have been counted before it was over. */
 	if (heap->used > s->peak || heap->used < s->heap.used)
 		s->peak = heap->used;
 	s->heap = *heap;
+	if ((double)s->heap.capacity > s->usual)
+		s->usual = (double)s->heap.capacity;
+	/* Fuller than full: that was wrong. */
+	if (used_bytes(s) > full_bytes(s))
+		s->limit = least(
+		    used_bytes(s) / (double)s->heap.capacity, LIMIT_FIRST);
 }
 
 /* --- phases --------------------------------------------------------------- */
@@ -376,8 +437,11 @@ follow(struct steer *st, const struct hedging *h, struct instant now,
 	phase_set(old, STEER_DRAINING, now);
 	old->caught =
 	    (h->server[st->active].hazards & policy_bit(HAZARD_GC)) != 0;
-	old->unprepared = s->phase != STEER_FRESH;
+	old->other = s->phase;
+	old->repeats = 0;
 	st->active = h->active;
+	s->moved = st->finished;
+	s->again = false;
 	/* A tired server may still carry out its order. */
 	if (s->phase == STEER_COLLECTING || s->phase == STEER_TIRED)
 		*order = (struct steer_order){STEER_ORDER_STOP, h->active};
@@ -443,7 +507,7 @@ drained(struct steer *st, const struct hedging *h, unsigned server,
 	struct steer_server *s = &st->server[server];
 	int64_t waited_ns = instant_since(now, s->since);
 
-	if ((double)used_bytes(s) <= FRESH_PART * full_bytes(s) &&
+	if (used_bytes(s) <= FRESH_PART * full_bytes(s) && !s->again &&
 	    is_empty(&h->server[server])) {
 		phase_set(s, STEER_FRESH, now);
 		return;
@@ -462,6 +526,44 @@ drained(struct steer *st, const struct hedging *h, unsigned server,
 	s->full_ordered = now;
 	s->full_of = s->heap.old_used;
 	s->full_again = instant_plus(now, FULL_PERIOD_NS);
+}
+
+/* S4: true if eden is so small that this server would be full again too soon.
+ * G1's mixed collections have such edens, several in a row, until the old
+ * generation is smaller: they can pass while no request is there. */
+static bool
+is_small(const struct steer *st, const struct steer_server *s)
+{
+	double capacity = (double)s->heap.capacity;
+
+	return s->heap.mixes && s->repeats < AGAIN_MAX &&
+	       capacity < s->usual / 2 &&
+	       st->part * full_bytes(s) <
+		   SMALL_TURNS * (double)st->turn_ns * st->most;
+}
+
+/* A backup has collected: learn how long that took, and look whether it should
+ * collect again. */
+static void
+fresh(struct steer *st, const struct hedging *h, unsigned server,
+    struct instant now)
+{
+	struct steer_server *s = &st->server[server];
+
+	if ((h->server[server].hazards & policy_bit(HAZARD_GC)) != 0)
+		return; /* its sizes are from before that collection */
+	if (s->turning)
+		st->turn_ns =
+		    (3 * st->turn_ns + instant_since(now, s->left)) / 4;
+	s->turning = false;
+	s->again = is_small(st, s) && has_time(st, 4 * st->turn_ns);
+	/* S2: copies and probes have filled the heap: collect again if there is
+	 * time. */
+	if (!s->again && (used_bytes(s) <= FRESH_PART * full_bytes(s) ||
+			     !has_time(st, 2 * st->turn_ns)))
+		return;
+	s->repeats += s->again;
+	phase_set(s, STEER_DRAINING, now);
 }
 
 /* The backup's next phase. */
@@ -485,59 +587,57 @@ stand_by(struct steer *st, const struct hedging *h, unsigned server,
 			phase_set(s, STEER_DRAINING, now);
 		} else if (instant_since(now, s->since) >= COLLECT_MAX_NS) {
 			st->unanswered++;
-			s->again = instant_plus(now, AGAIN_NS);
+			s->order_again = instant_plus(now, AGAIN_NS);
 			phase_set(s, STEER_TIRED, now);
 		}
 		break;
 	case STEER_FRESH:
-		/* S2: copies and probes have filled the heap: collect again if
-		 * there is time. */
-		if ((double)used_bytes(s) > FRESH_PART * full_bytes(s) &&
-		    has_time(st, 2 * st->turn_ns))
-			phase_set(s, STEER_DRAINING, now);
+		fresh(st, h, server, now);
 		break;
 	case STEER_TIRED:
-		if (!instant_before(now, s->again))
+		if (!instant_before(now, s->order_again))
 			phase_set(s, STEER_DRAINING, now);
 		break;
 	}
 }
 
-/* S7: true if swaps come too fast to be of use; steering rests then. */
-static bool
-too_fast(struct steer *st, struct instant now)
+/* S7: where neither server can cover the other's turn they share new requests:
+ * of those in flight a collection meets half.  Collections come by themselves
+ * meanwhile. */
+static void
+share(struct steer *st, struct hedging *h, struct instant now,
+    struct steer_order *order)
 {
-	if (!is_soon(st, now))
-		return false;
-	/* One burst is no reason for a long rest. */
-	st->rest_ns =
-	    instant_is_set(st->resting_until) &&
-		    instant_since(now, st->resting_until) < REST_MAX_NS
-		? 2 * st->rest_ns
-		: REST_NS;
-	if (st->rest_ns > REST_MAX_NS)
-		st->rest_ns = REST_MAX_NS;
-	st->resting_until = instant_plus(now, st->rest_ns);
-	st->rests++;
-	return true;
+	unsigned other = policy_other(h->active);
+	struct steer_server *s = &st->server[other];
+
+	h->shared = instant_before(now, st->shared_until);
+	if (!h->shared)
+		return;
+	if (s->phase == STEER_COLLECTING || s->phase == STEER_TIRED)
+		*order = (struct steer_order){STEER_ORDER_STOP, other};
+	/* From its end on the backup drains. */
+	phase_set(s, STEER_DRAINING, now);
 }
 
 static unsigned
 swap_if_due(struct steer *st, struct hedging *h, struct instant now)
 {
+	struct steer_server *s = &st->server[h->active];
 	unsigned other = policy_other(h->active), actions;
 
-	if (st->server[other].phase != STEER_FRESH ||
-	    instant_before(now, st->resting_until) ||
+	if (st->server[other].phase != STEER_FRESH || swapped_lately(st, now) ||
 	    h->server[h->active].state != SERVER_READY ||
 	    h->server[h->active].hazards != 0 || !near_full(st, h, now) ||
-	    !policy_can_take_over(h, other, now) || too_fast(st, now))
+	    !policy_can_take_over(h, other, now))
 		return 0;
 	actions = hedging_switch(h, now);
 	if (actions == 0)
 		return 0;
 	st->swaps++;
 	st->swapped = now;
+	if (s->limit > 0)
+		s->limit = least(s->limit + LIMIT_GAIN, LIMIT_FIRST);
 	if (++st->since_miss >= PART_SWAPS && st->part < PART_MAX) {
 		st->part += PART_GAIN;
 		st->since_miss = 0;
@@ -563,7 +663,7 @@ rest(struct steer *st, struct hedging *h, unsigned server,
 	}
 	if (heap->collections != s->heap.collections)
 		s->peak = s->stale = 0;
-	s->caught = false;
+	s->caught = s->again = s->turning = false;
 	s->full_ordered = s->full_began = INSTANT_NONE;
 	s->phase = STEER_OFF;
 	s->heap = *heap;
@@ -574,7 +674,7 @@ unsigned
 steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
     struct instant now, struct steer_order *order)
 {
-	unsigned actions, other;
+	unsigned actions;
 	bool off = false;
 
 	order->kind = STEER_ORDER_NONE;
@@ -586,6 +686,7 @@ steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
 		for (unsigned i = 0; i < HEDGING_SERVERS; i++)
 			rest(st, h, i, &heap[i], order);
 		st->active = h->active;
+		h->shared = false;
 		return 0;
 	}
 	growth_turn(st, now);
@@ -593,6 +694,7 @@ steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
 	if (!is_empty(&h->server[h->active]) ||
 	    h->requests_finished != st->finished)
 		st->busy = now;
+	st->growth[st->at].requests += h->requests_finished - st->finished;
 	st->finished = h->requests_finished;
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
 		/* Before look(): when that sets full_began, the collection's
@@ -600,9 +702,11 @@ steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
 		full_seen(st, h, i, now);
 		look(st, h, i, &heap[i], now, order);
 	}
+	forecast(st);
 	follow(st, h, now, order);
-	other = policy_other(h->active);
-	stand_by(st, h, other, now, order);
+	share(st, h, now, order);
+	if (!h->shared)
+		stand_by(st, h, policy_other(h->active), now, order);
 	actions = swap_if_due(st, h, now);
 	if (actions != 0)
 		follow(st, h, now, order);

@@ -74,16 +74,22 @@ const char *steer_miss_name(enum steer_miss miss);
 struct steer_heap {
 	bool known;
 	bool concurrent; /* ZGC, Shenandoah: nothing to steer around */
-	bool exact;	 /* it collects when capacity is used, not before */
+	bool mixes;	 /* G1: after marking, it collects in small edens */
 	bool way;	 /* it can be ordered to collect */
-	uint64_t used, capacity;	 /* of eden, bytes */
+	uint64_t used, capacity;	 /* of eden as it is now, bytes */
 	uint64_t old_used, old_capacity; /* old generation; 0: unknown */
 	uint64_t collections;		 /* so far: young and full ones */
 	enum talechain_cause cause;	 /* of the last collection */
 };
 
-#define STEER_FULLS 8	  /* collections whose fill level is kept */
-#define STEER_GROWTHS 100 /* of STEER_GROWTH_NS each: ten seconds */
+#define STEER_GROWTHS 100 /* periods of 100 ms: ten seconds */
+
+/* How much the use of heaps that serve grew in a period. */
+struct steer_growth {
+	uint64_t bytes;
+	uint64_t step;	   /* largest difference of two readings */
+	uint64_t requests; /* that were finished */
+};
 
 struct steer_server {
 	enum steer_phase phase;
@@ -95,40 +101,48 @@ struct steer_server {
 	uint64_t peak;	/* most used since the last collection */
 	uint64_t stale; /* heap.used from before that collection; 0: none */
 	struct instant stale_since;
-	double full[STEER_FULLS]; /* parts of capacity; ring, by fulls */
-	uint64_t fulls;
-	struct instant left;	   /* since when it gets no new requests */
-	struct instant again;	   /* TIRED: when to order again */
-	struct instant full_again; /* S5: no full collection before this */
+	double limit;	/* part of capacity at which it collects; 0: unknown */
+	double usual;	/* largest capacity lately */
+	uint64_t moved; /* requests finished when heap.used moved */
+	struct instant left;	    /* since when it gets no new requests */
+	bool turning;		    /* FRESH by order, which may not be over */
+	bool again;		    /* S4: to collect again, though empty */
+	unsigned repeats;	    /* of that, since it served */
+	struct instant order_again; /* TIRED: when */
+	struct instant full_again;  /* S5: no full collection before this */
 	struct instant full_ordered;
 	struct instant full_began; /* of a full one under way, or unset */
 	uint64_t full_of;	   /* old bytes when full_ordered was set */
 	uint64_t full_left;	   /* old bytes after the full collection */
 	double full_ns_per_byte;   /* its duration; 0: none was seen */
 	bool caught;		   /* it collects by itself and was active */
-	bool unprepared;	   /* caught while the other was not FRESH */
+	enum steer_phase other;	   /* of the other server then */
 };
 
 struct steer {
 	bool on;
 	struct steer_server server[HEDGING_SERVERS];
-	uint64_t swaps, provoked, full, unmet, unanswered, rests;
+	uint64_t swaps, provoked, full, unmet, unanswered, shares;
 	uint64_t missed[STEER_MISS_COUNT];
-	struct instant resting_until; /* S7 */
-	int64_t rest_ns;	      /* length of the latest rest */
+	int64_t share_ns; /* S7: length of the latest time of sharing */
 
 	/* Private to steer.c. */
 	unsigned active;
+	struct instant shared_until;
+	double late; /* S7: late misses of the latest seconds, fading */
+	struct instant late_at;
 	double part;		/* S1: swap at this part of full */
 	unsigned since_miss;	/* swaps since the latest miss */
 	int64_t turn_ns;	/* from a swap to FRESH, moving average */
 	struct instant swapped; /* the latest swap by steering */
 	struct instant busy;	/* when a request was last in flight */
 	uint64_t finished;	/* requests finished until then */
-	/* Growth of the active server's use in the latest periods, bytes. */
-	uint64_t growth[STEER_GROWTHS], step[STEER_GROWTHS];
-	struct instant period; /* begin of the present period */
-	unsigned at;	       /* index of the present period */
+	struct steer_growth growth[STEER_GROWTHS];
+	struct instant period; /* begin of the present one */
+	unsigned at;	       /* its index */
+	/* Forecast: bytes per ns, in the mean and at most; bytes per request;
+	 * the largest step, bytes. */
+	double mean, most, per_request, step;
 };
 
 enum steer_order_kind {

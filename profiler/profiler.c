@@ -439,7 +439,7 @@ profiler_heap(
 		return;
 	out->known = true;
 	out->concurrent = collector_concurrent((enum collector)(collector - 1));
-	out->exact = collector - 1 != COLLECTOR_G1;
+	out->mixes = collector - 1 == COLLECTOR_G1;
 	out->ordered = __atomic_load_n(&p->attach.orders.understood[server],
 			   __ATOMIC_RELAXED) != 0;
 	out->cause = (enum talechain_cause)count_read(&h->cause);

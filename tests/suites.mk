@@ -163,6 +163,8 @@ bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints
 # Its accounts are those of the unit tests.
 $(BUILD)/bench/bench_blame: $(BUILD)/obj/tests/unit/blame/populations.o \
     $(call archives,blame)
+# Its JVMs are those of the unit tests.
+$(BUILD)/bench/bench_steer: $(BUILD)/obj/tests/unit/hedging/heaps.o
 # tailor shim's, in a folder of its own.
 SHIM_BENCH := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/bench/shim/*.c))
 $(BUILD)/bench/bench_shim: $(SHIM_BENCH)

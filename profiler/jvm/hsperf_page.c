@@ -7,6 +7,10 @@
 /* If ticks stand still this long, the JVM does not sample: by default it does
  * so every 50 ms. */
 #define HEAP_SAMPLED_NS (5 * NS_PER_S)
+/* Of the smallest region of G1. */
+#define REGION_BYTES (UINT64_C(1) << 20)
+/* From this version on the page says at what size of eden G1 collects. */
+#define EDEN_EXACT_JAVA 25
 
 static uint64_t
 page_number(const struct hsperf_page *p, enum hsperf_counter c)
@@ -210,20 +214,47 @@ heap_without_rest(const struct hsperf_page *p, uint64_t bytes)
 	return bytes > rest ? bytes - rest : 0;
 }
 
+/* Eden at which G1 collects.  Older JVMs show that of a young generation which
+ * is larger by a twentieth, as it may be while a thread is in a critical region
+ * of JNI (GCLockerEdenExpansionPercent).  With many survivors in a small young
+ * generation that is twice of what eden gets. */
+static uint64_t
+heap_g1_eden(const struct hsperf_page *p, uint64_t capacity)
+{
+	uint64_t survivors, young;
+
+	if (p->kind != COLLECTOR_G1 || p->java >= EDEN_EXACT_JAVA ||
+	    p->survivors_at == 0 || capacity < REGION_BYTES)
+		return capacity;
+	survivors = hsperf_page_count(p, p->survivors_at);
+	/* Any value may be there: another process writes it. */
+	if (survivors > UINT64_MAX / 64 || capacity > UINT64_MAX / 64)
+		return capacity;
+	survivors -= survivors % REGION_BYTES; /* a word is added to sizes */
+	young = (capacity + survivors) * 20 / 21 / REGION_BYTES * REGION_BYTES;
+	return young > survivors + REGION_BYTES ? young - survivors
+						: REGION_BYTES;
+}
+
 void
 hsperf_page_heap(struct hsperf_page *p, struct instant now,
     uint64_t agent_bytes, struct hsperf_heap *out)
 {
 	const struct pause *s = &p->pause;
+	uint64_t value;
 	bool live;
 
 	if (instant_since(now, p->heap_read) < HEAP_PERIOD_NS)
 		return;
 	p->heap_read = now;
-	for (unsigned i = 0; i < PROFILER_HEAP_COUNTERS; i++)
-		if (p->heap_at[i] != 0)
-			word_store(
-			    &out->word[i], hsperf_page_count(p, p->heap_at[i]));
+	for (unsigned i = 0; i < PROFILER_HEAP_COUNTERS; i++) {
+		if (p->heap_at[i] == 0)
+			continue;
+		value = hsperf_page_count(p, p->heap_at[i]);
+		word_store(&out->word[i], i == PROFILER_HEAP_EDEN_CAPACITY
+					      ? heap_g1_eden(p, value)
+					      : value);
+	}
 	live = heap_is_live(p, now);
 	if (!live)
 		word_store(&out->word[PROFILER_HEAP_EDEN_USED],

@@ -37,7 +37,8 @@ struct hsperf_page {
 	uint32_t heap_at[PROFILER_HEAP_COUNTERS]; /* offsets; 0: none */
 	uint32_t ticks_at; /* offset of sun.os.hrt.ticks; 0: not sampled */
 	uint32_t rest_at[HSPERF_REST]; /* offsets: bytes in use beside eden */
-	unsigned java;		       /* 8, 17; 0: not known */
+	uint32_t survivors_at; /* offset of the capacity of G1's survivors */
+	unsigned java;	       /* 8, 17; 0: not known */
 	/* Why the JVM must not get SIGQUIT, which begins the attach protocol:
 	 * it would dump its threads.  Static; NULL: it may get SIGQUIT. */
 	const char *no_attach;
@@ -94,11 +95,12 @@ bool hsperf_page_is_stale(const struct hsperf_page *p);
 bool hsperf_page_sweep(
     struct hsperf_page *p, struct instant now, struct pause_edges *out);
 
-/* Copy the heap's counters to *out, at most once in 2 ms.  With Serial and
- * Parallel the page shows growth between collections only if the JVM samples
- * it, which JDK 25 does not.  Then eden in use is computed from agent_bytes,
- * the heap in use that the agent reports; if that is 0 (no report), *out says
- * that no heap is visible.  The observer only. */
+/* Copy the heap's counters to *out, at most once in 2 ms; EDEN_CAPACITY is that
+ * at which the JVM collects now.  With Serial and Parallel the page shows
+ * growth between collections only if the JVM samples it, which JDK 25 does not.
+ * Then eden in use is computed from agent_bytes, the heap in use that the agent
+ * reports; if that is 0 (no report), *out says that no heap is visible.  The
+ * observer only. */
 void hsperf_page_heap(struct hsperf_page *p, struct instant now,
     uint64_t agent_bytes, struct hsperf_heap *out);
 

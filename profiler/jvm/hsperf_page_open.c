@@ -237,6 +237,8 @@ page_parse(struct hsperf_page *p, int fd, char *why)
 	p->ticks_at = hsperf_find(copy, p->bytes, "sun.os.hrt.ticks");
 	for (unsigned i = 0; i < HSPERF_REST; i++)
 		p->rest_at[i] = hsperf_find(copy, p->bytes, rest_name[i]);
+	p->survivors_at =
+	    hsperf_find(copy, p->bytes, "sun.gc.generation.0.space.2.capacity");
 	p->kind = page_collector(p, copy);
 	p->periodic_ms = page_periodic_ms(p, copy);
 	p->no_attach = page_no_attach(p, copy, p->pid);

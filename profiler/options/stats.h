@@ -24,7 +24,7 @@ enum profiler_heap_word {
 struct profiler_heap {
 	bool known;
 	bool concurrent; /* no pause of its collector is worth a swap */
-	bool exact;	 /* the JVM collects only when eden is full */
+	bool mixes;	 /* G1: after marking, it collects in small edens */
 	bool ordered;	 /* the JVM can carry out profiler_collect */
 	enum talechain_cause cause;	       /* last collection's cause */
 	uint64_t word[PROFILER_HEAP_COUNTERS]; /* bytes, or collections */

@@ -88,7 +88,7 @@ metrics_write_steering(struct proxy *p, struct exposition *e)
 		    LABELS({"reason", steer_miss_name((enum steer_miss)i)}),
 		    st->missed[i]);
 	exposition_counter(e, "tailor_steer_unanswered_total", st->unanswered);
-	exposition_counter(e, "tailor_steer_rests_total", st->rests);
+	exposition_counter(e, "tailor_steer_shares_total", st->shares);
 	exposition_family(e, "tailor_server_eden_used_bytes");
 	UPSTREAM_EACH(&p->upstream, s)
 	if (st->server[s].heap.known)

@@ -5,9 +5,10 @@
 #include "base/log.h"
 #include "proxy/upstream/server.h"
 
-/* Bytes that an order may allocate to cause a collection, in parts of eden.
- * More than 1, for survivors' copies and regions that are not full. */
+/* Bytes that an order may allocate to cause a collection, in parts of eden, and
+ * beside.  More than all, as regions are not full and G1 may enlarge eden. */
 #define ORDER_PART 1.5
+#define ORDER_SPARE (UINT64_C(16) << 20)
 
 static bool
 is_http(const struct proxy *p, unsigned server)
@@ -36,7 +37,6 @@ heap_reported(struct proxy *p, unsigned server)
 		h->seen = INSTANT_NONE;
 	return (struct steer_heap){
 	    .known = is_http(p, server) && instant_is_set(h->seen),
-	    .exact = true,
 	    .way = true,
 	    .used = h->used - least(h->used, h->live),
 	    .capacity = h->full - least(h->full, h->live),
@@ -56,7 +56,7 @@ heap_now(struct proxy *p, unsigned server)
 	return (struct steer_heap){
 	    .known = h.known,
 	    .concurrent = h.concurrent,
-	    .exact = h.exact,
+	    .mixes = h.mixes,
 	    .way = h.ordered || is_http(p, server),
 	    .used = h.word[PROFILER_HEAP_EDEN_USED],
 	    .capacity = h.word[PROFILER_HEAP_EDEN_CAPACITY],
@@ -77,7 +77,8 @@ order_give(struct proxy *p, const struct steer_order *o)
 	uint64_t bytes = 0;
 
 	if (o->kind == STEER_ORDER_COLLECT)
-		bytes = (uint64_t)(ORDER_PART * (double)s->heap.capacity);
+		bytes = (uint64_t)(ORDER_PART * (double)s->heap.capacity) +
+			ORDER_SPARE;
 	else if (o->kind == STEER_ORDER_FULL)
 		bytes = PROFILER_COLLECT_FULL;
 	if (!is_http(p, o->server))
@@ -101,14 +102,15 @@ order_over(struct proxy *p, unsigned server)
 
 /* Log what an operator should know, once each time. */
 static void
-say(struct proxy *p, uint64_t rests, uint64_t unanswered)
+say(struct proxy *p, uint64_t shares, uint64_t unanswered)
 {
-	if (p->steer.rests != rests)
-		log_event(LOG_LEVEL_WARNING, "steer_rests",
-		    "reason=too_fast for=%llds why=\"the young generation "
-		    "fills faster than the other server can drain and "
-		    "collect\" advice=\"a larger young generation (-Xmn)\"",
-		    (long long)(p->steer.rest_ns / NS_PER_S));
+	if (p->steer.shares != shares)
+		log_event(LOG_LEVEL_WARNING, "steer_shares",
+		    "for=%llds why=\"the young generations fill faster than "
+		    "the other server can drain and collect\" costs=\"requests "
+		    "meet collections\" advice=\"a larger young generation "
+		    "(-Xmn)\"",
+		    (long long)(p->steer.share_ns / NS_PER_S));
 	if (p->steer.unanswered != unanswered)
 		log_event(LOG_LEVEL_WARNING, "steer_unanswered",
 		    "server=%s why=\"the server did not collect within 3 s\" "
@@ -120,7 +122,7 @@ void
 steering_tick(struct proxy *p, struct instant now)
 {
 	struct steer_heap heap[HEDGING_SERVERS] = {0};
-	uint64_t rests = p->steer.rests, unanswered = p->steer.unanswered;
+	uint64_t shares = p->steer.shares, unanswered = p->steer.unanswered;
 	bool collecting[HEDGING_SERVERS] = {0};
 	double used[HEDGING_SERVERS];
 	struct steer_order order;
@@ -140,7 +142,7 @@ steering_tick(struct proxy *p, struct instant now)
 	UPSTREAM_EACH(&p->upstream, i)
 	if (collecting[i] && p->steer.server[i].phase != STEER_COLLECTING)
 		order_over(p, i);
-	say(p, rests, unanswered);
+	say(p, shares, unanswered);
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
 		used[i] = steer_used(&p->steer, i);
 	recent_heap_note(&p->recent, now, used, p->hedging.active);

@@ -4,6 +4,8 @@
 //	/fill?mb=N		keep N more MiB alive (makes collections longer)
 //	/forget			keep nothing of that
 //	/garbage?kb=N		allocate N KiB that nothing keeps
+//	/keep?kb=N		allocate N KiB, and keep a quarter of it until
+//				700 more requests have done so
 //	/large?kb=N		allocate one array of N KiB that nothing keeps
 //	/wait?ms=N		answer after N ms
 //	/compute?ms=N		the same, but computing
@@ -68,6 +70,19 @@ public final class Server {
 	private static void garbage(int kilobytes) {
 		for (int i = 0; i < kilobytes; i += 16)
 			latest = new byte[16 << 10];
+	}
+
+	private static final Object[] latestKept = new Object[700];
+	private static final AtomicLong keeps = new AtomicLong();
+
+	private static void keep(int kilobytes) {
+		byte[][] some = new byte[kilobytes / 4][];
+
+		for (int i = 0; i < some.length; i++)
+			some[i] = new byte[1000];
+		garbage(kilobytes - some.length);
+		latestKept[(int)(keeps.getAndIncrement()
+		    % latestKept.length)] = some;
 	}
 
 	private static void events(HttpExchange exchange, int milliseconds)
@@ -169,6 +184,10 @@ public final class Server {
 		});
 		server.createContext("/garbage", exchange -> {
 			garbage(number(exchange));
+			answer(exchange);
+		});
+		server.createContext("/keep", exchange -> {
+			keep(number(exchange));
 			answer(exchange);
 		});
 		server.createContext("/large", exchange -> {

@@ -319,6 +319,49 @@ TEST(test_heap)
 	}
 }
 
+/* Goal: eden's size is that at which G1 collects: a young generation of 25
+ * regions, 20 of them survivors, is shown as 27 by JDK 17, and has 5. */
+TEST(test_eden_of_g1)
+{
+	static const struct {
+		const char *collector;
+		unsigned java;
+		uint64_t shown, survivors, eden; /* MiB */
+	} rows[] = {
+	    {"G1", 17, 202, 0, 192},
+	    {"G1", 17, 7, 20, 5},
+	    {"G1", 17, 17, 10, 15},
+	    {"G1", 17, 1, 40, 1},
+	    {"G1", 17, 7, UINT64_MAX >> 20, 7}, /* nonsense */
+	    {"G1", 25, 5, 20, 5},
+	    {"Parallel", 17, 202, 0, 202},
+	};
+	struct instant now = instant_now();
+	struct hsperf_heap h;
+	struct stage s;
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		memset(&s, 0, sizeof(s));
+		memset(&h, 0, sizeof(h));
+		fake_init(&s.fake, NULL);
+		fake_add_jvm(&s.fake, rows[i].collector);
+		fake_add_long(&s.fake, "sun.gc.generation.0.space.0.capacity",
+		    (rows[i].shown << 20) + 8);
+		fake_add_long(&s.fake, "sun.gc.generation.0.space.0.used", 1);
+		fake_add_long(&s.fake, "sun.gc.generation.0.space.2.capacity",
+		    (rows[i].survivors << 20) + 8);
+		assert_int_equal(hsperf_page_open_fd(
+				     &s.page, s.fake.fd, geteuid(), 42, s.why),
+		    0);
+		s.page->java = rows[i].java;
+		now = instant_plus(now, NS_PER_S);
+		hsperf_page_heap(s.page, now, 0, &h);
+		assert_int_equal(
+		    h.word[PROFILER_HEAP_EDEN_CAPACITY] >> 20, rows[i].eden);
+		stage_fini(&s);
+	}
+}
+
 /* Goal: while a JVM starts its page has no arguments: its command line has. */
 TEST(test_attach_to_one_that_starts)
 {
