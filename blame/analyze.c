@@ -16,6 +16,9 @@
 /* An interaction below this part of q(p) - q(0.5) is not reported. */
 #define PAIR_PART 0.1
 #define SUBSETS (1U << BLAME_TOGETHER)
+/* A resample may have less of the tail than the accounts do: orders hold so
+ * many times the weight beyond q(p). */
+#define DRAWN_DEEP 4
 
 /* One resample's statistics. */
 struct resample {
@@ -32,9 +35,8 @@ struct blame_work {
 	struct blame_draw all;
 	double gain[SUBSETS];
 	unsigned line_of[BLAME_TOGETHER]; /* line index of each bit */
-	struct blame_order single[BLAME_TOGETHER];
-	struct blame_order both[BLAME_PAIRS];
 	struct blame_removable removable;
+	struct blame_cells cells;
 	struct resample *sample; /* owned, one per resample */
 };
 
@@ -165,63 +167,41 @@ together_choose(struct blame_work *w)
 				w->line_of[n++] = i;
 }
 
-/* q(p) without a subset of causes; *keep receives the order if it is not
- * NULL. */
-static int
-subset_quantile(struct blame_work *w, const struct blame_removable *rm,
-    unsigned subset, size_t from, struct blame_order *keep, double *q)
-{
-	struct blame_order o;
-	int err = blame_order_init(&o, w->s, rm, subset, from);
-
-	if (err != 0)
-		return err;
-	*q = blame_order_quantile(&o, w->s, &w->all, w->out->p);
-	if (keep != NULL)
-		*keep = o;
-	else
-		blame_order_fini(&o);
-	return 0;
-}
-
 static unsigned
 pair_index(unsigned a, unsigned b)
 {
 	return b * (b - 1) / 2 + a; /* a < b */
 }
 
-/* The place that keeps the order of a subset of one or two causes; NULL for
- * larger ones. */
-static struct blame_order *
-order_of(struct blame_work *w, unsigned subset)
+/* q(p) without more causes is no more: the largest that is known of a subset
+ * with one cause more. */
+static double
+subset_least(const struct blame_work *w, unsigned subset)
 {
-	unsigned a = (unsigned)__builtin_ctz(subset);
-	unsigned b = 31 - (unsigned)__builtin_clz(subset);
+	double least = 0;
 
-	switch (__builtin_popcount(subset)) {
-	case 1:
-		return &w->single[a];
-	case 2:
-		return &w->both[pair_index(a, b)];
-	default:
-		return NULL;
-	}
+	for (unsigned k = 0; k < w->out->together; k++)
+		if ((subset >> k & 1) == 0)
+			least = fmax(least,
+			    (double)w->out->q_ns - w->gain[subset | 1U << k]);
+	return least;
 }
 
 static int
-subsets_examine(struct blame_work *w, const struct blame_removable *rm)
+subsets_examine(struct blame_work *w)
 {
+	struct blame_number *room = malloc((w->s->rows + 1) * sizeof(*room));
+	double above = blame_above(w->out->p, w->all.weight);
+	double shapley[BLAME_TOGETHER];
 	struct blame_report *r = w->out;
-	double shapley[BLAME_TOGETHER], q = 0;
-	size_t from;
-	int err = blame_tail_begin(w->s, rm, r->p, &from);
 
-	for (unsigned a = 1; err == 0 && a < 1U << r->together; a++) {
-		err = subset_quantile(w, rm, a, from, order_of(w, a), &q);
-		w->gain[a] = (double)r->q_ns - q;
-	}
-	if (err != 0)
-		return err;
+	if (room == NULL)
+		return -ENOMEM;
+	for (unsigned a = (1U << r->together) - 1; a > 0; a--)
+		w->gain[a] =
+		    (double)r->q_ns - blame_subset_quantile(w->s, &w->removable,
+					  a, above, subset_least(w, a), room);
+	free(room);
 	r->all_ns = w->gain[(1U << r->together) - 1];
 	blame_shapley(w->gain, r->together, shapley);
 	for (unsigned k = 0; k < r->together; k++) {
@@ -239,41 +219,36 @@ report_together(struct blame_work *w)
 	int err;
 
 	together_choose(w);
-	err = blame_removable_init(&w->removable, w->s, w->out->causes);
-	return err != 0 ? err : subsets_examine(w, &w->removable);
+	err = blame_removable_init(
+	    &w->removable, w->s, w->out->causes, w->cells.cell);
+	return err != 0 ? err : subsets_examine(w);
 }
 
+/* The last use of the removable times: it adds to them. */
 static int
 report_queue(struct blame_work *w)
 {
-	struct blame_report *r = w->out;
-	struct blame_removable rm;
-	size_t from = 0;
-	double q = 0;
-	int err;
+	struct blame_number *room = malloc((w->s->rows + 1) * sizeof(*room));
+	double above = blame_above(w->out->p, w->all.weight);
+	int err =
+	    room == NULL ? -ENOMEM : blame_backlog(w->s, 0, &w->removable);
 
-	err = blame_removable_init(&rm, w->s, r->causes);
-	if (err != 0)
-		return err;
-	err = blame_removable_queue(&rm, w->s, 0);
-	if (err == 0)
-		err = blame_tail_begin(w->s, &rm, r->p, &from);
-	for (unsigned k = 0; err == 0 && k < r->together; k++) {
-		err = subset_quantile(w, &rm, 1U << k, from, NULL, &q);
-		r->line[w->line_of[k]].without_queue_ns = llround(q);
-	}
-	blame_removable_fini(&rm);
+	for (unsigned k = 0; err == 0 && k < w->out->together; k++)
+		w->out->line[w->line_of[k]].without_queue_ns =
+		    llround(blame_subset_quantile(
+			w->s, &w->removable, 1U << k, above, 0, room));
+	free(room);
 	return err;
 }
 
 /* q(p) without a cause in a draw.  A BASE keeps its median, which is the draw's
  * own. */
 static double
-sample_without(
-    const struct blame_work *w, const struct blame_draw *d, unsigned k)
+sample_without(const struct blame_work *w, const struct blame_order *o,
+    const struct blame_draw *d, unsigned k)
 {
 	uint32_t row;
-	double left = blame_order_at(&w->single[k], w->s, d, w->out->p, &row);
+	double left = blame_order_at(o, d, w->out->p, &row);
 
 	if (w->removable.part[row * w->removable.causes + k] > 0)
 		left += blame_removable_shift(&w->removable, w->s, d, k);
@@ -281,46 +256,64 @@ sample_without(
 }
 
 static void
-sample_take(
+sample_share(
     struct blame_work *w, const struct blame_draw *d, struct resample *to)
 {
 	double usual[BLAME_CAUSES];
-	double p = w->out->p;
 
-	to->q = blame_share(w->s, d, p, to->share);
+	to->q = blame_share(w->s, d, w->out->p, to->share);
 	blame_share(w->s, d, USUAL, usual);
 	for (unsigned c = 0; c < w->s->shape.causes; c++)
 		to->excess[c] = to->share[c] - usual[c];
-	for (unsigned b = 0; b < w->out->together; b++) {
-		to->without[b] = sample_without(w, d, b);
-		/* gain(ab) - gain(a) - gain(b), q being that of this draw */
-		for (unsigned a = 0; a < b; a++)
+}
+
+/* Without one cause, or two: one order at a time, for all resamples. */
+static int
+samples_without(struct blame_work *w, unsigned a, unsigned b)
+{
+	double deep = DRAWN_DEEP * blame_above(w->out->p, w->all.weight);
+	struct blame_order o;
+	int err =
+	    blame_order_init(&o, w->s, &w->removable, 1U << a | 1U << b, deep);
+
+	for (unsigned i = 0; err == 0 && i < w->o->resamples; i++) {
+		struct blame_draw d = blame_cells_draw(&w->cells, i);
+		struct resample *to = &w->sample[i];
+
+		if (a == b)
+			to->without[a] = sample_without(w, &o, &d, a);
+		else /* gain(ab) - gain(a) - gain(b) of this draw */
 			to->interaction[pair_index(a, b)] =
 			    to->without[a] + to->without[b] - to->q -
-			    blame_order_quantile(
-				&w->both[pair_index(a, b)], w->s, d, p);
+			    blame_order_quantile(&o, &d, w->out->p);
 	}
+	if (err == 0)
+		blame_order_fini(&o);
+	return err;
 }
 
 static int
 samples_take(struct blame_work *w)
 {
-	struct blame_cells cells;
-	uint64_t seed = w->o->seed;
-	int err = blame_cells_init(&cells, w->s, w->o);
+	int err = 0;
 
-	if (err != 0)
-		return err;
-	w->out->block_ns = cells.block_ns;
-	w->out->blocks = cells.blocks;
+	w->out->block_ns = w->cells.block_ns;
+	w->out->blocks = w->cells.blocks;
 	w->sample = calloc(w->o->resamples + 1, sizeof(*w->sample));
-	for (unsigned i = 0; w->sample != NULL && i < w->o->resamples; i++) {
-		struct blame_draw d = blame_cells_draw(&cells, &seed);
+	if (w->sample == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < w->o->resamples; i++) {
+		struct blame_draw d = blame_cells_draw(&w->cells, i);
 
-		sample_take(w, &d, &w->sample[i]);
+		sample_share(w, &d, &w->sample[i]);
 	}
-	blame_cells_fini(&cells);
-	return w->sample == NULL ? -ENOMEM : 0;
+	for (unsigned b = 0;
+	     err == 0 && w->o->resamples > 0 && b < w->out->together; b++) {
+		err = samples_without(w, b, b);
+		for (unsigned a = 0; err == 0 && a < b; a++)
+			err = samples_without(w, a, b);
+	}
+	return err;
 }
 
 /* The interval of a statistic, by its place in struct resample. */
@@ -415,16 +408,13 @@ report_pairs(struct blame_work *w)
 static void
 work_fini(struct blame_work *w)
 {
-	for (unsigned i = 0; i < BLAME_TOGETHER; i++)
-		blame_order_fini(&w->single[i]);
-	for (unsigned i = 0; i < BLAME_PAIRS; i++)
-		blame_order_fini(&w->both[i]);
+	blame_cells_fini(&w->cells);
 	blame_removable_fini(&w->removable);
 	free(w->sample);
 }
 
 static int
-work_begin(struct blame_work *w, struct blame_set *s,
+work_divide(struct blame_work *w, struct blame_set *s,
     const struct blame_options *o, struct blame_report *out)
 {
 	int err;
@@ -447,6 +437,24 @@ work_begin(struct blame_work *w, struct blame_set *s,
 }
 
 int
+blame_divide(struct blame_set *s, double p, struct blame_report *out)
+{
+	struct blame_options o = {.p = p};
+	struct blame_work w;
+
+	return work_divide(&w, s, &o, out);
+}
+
+static int
+work_begin(struct blame_work *w, struct blame_set *s,
+    const struct blame_options *o, struct blame_report *out)
+{
+	int err = work_divide(w, s, o, out);
+
+	return err != 0 ? err : blame_cells_init(&w->cells, s, o);
+}
+
+int
 blame_analyze(struct blame_set *s, const struct blame_options *o,
     struct blame_report *out)
 {
@@ -457,9 +465,9 @@ blame_analyze(struct blame_set *s, const struct blame_options *o,
 		return err;
 	err = report_together(&w);
 	if (err == 0)
-		err = report_queue(&w);
-	if (err == 0)
 		err = samples_take(&w);
+	if (err == 0)
+		err = report_queue(&w);
 	if (err == 0)
 		err = report_episodes(&w);
 	if (err == 0) {
@@ -521,9 +529,8 @@ blame_against(struct blame_set *now, struct blame_set *then,
 	if (err != 0)
 		return err;
 	err = work_begin(&b, then, &other, &report[1]);
-	if (err != 0)
-		return err;
-	err = samples_take(&a);
+	if (err == 0)
+		err = samples_take(&a);
 	if (err == 0)
 		err = samples_take(&b);
 	if (err == 0)

@@ -282,6 +282,10 @@ struct blame_report {
 int blame_analyze(struct blame_set *s, const struct blame_options *o,
     struct blame_report *out);
 
+/* Fill in only what needs no resamples and no subsets: from p to p50_ns, beyond
+ * and of each line what is above its intervals.  Returns as blame_analyze. */
+int blame_divide(struct blame_set *s, double p, struct blame_report *out);
+
 /* Why q(p) of one time differs from that of another, by cause. */
 struct blame_change {
 	unsigned cause;

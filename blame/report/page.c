@@ -211,16 +211,15 @@ put_column(const struct blame_page *p, const struct plot *plot, unsigned bin,
 	}
 }
 
-/* The report on a bin; it has no lines if it could not be made. */
+/* The shares of a bin; there is no line if they could not be computed. */
 static void
-bin_analyze(const struct blame_page *p, int64_t from_ns, int64_t to_ns,
+bin_divide(const struct blame_page *p, int64_t from_ns, int64_t to_ns,
     struct blame_report *r)
 {
-	struct blame_options o = {.p = p->v->p};
 	struct blame_set *s = NULL;
 
 	if (blame_select(p->route->set, from_ns, to_ns, &s) != 0 ||
-	    blame_analyze(s, &o, r) != 0)
+	    blame_divide(s, p->v->p, r) != 0)
 		r->lines = 0;
 	blame_free(&s);
 }
@@ -241,7 +240,7 @@ put_stack(const struct blame_page *p)
 	for (unsigned i = 0; i < p->bins; i++) {
 		int64_t from_ns = rows->oldest_ns + i * bin_ns;
 
-		bin_analyze(p, from_ns, from_ns + bin_ns, &r[i]);
+		bin_divide(p, from_ns, from_ns + bin_ns, &r[i]);
 		most = fmax(most, (double)r[i].q_ns / 1e6);
 	}
 	if (most <= 0 || span_s <= 0) { /* its axes would be empty */

@@ -335,11 +335,10 @@ blame_spots(const struct blame_view *v, const struct blame_route *route,
 bool
 blame_all(const struct blame_view *v, int64_t *q_ns, struct blame_spot *out)
 {
-	struct blame_options o = {.p = v->p};
 	struct blame_report *r = malloc(sizeof(*r));
 	bool found = false;
 
-	if (r != NULL && blame_analyze(v->rows.all, &o, r) == 0) {
+	if (r != NULL && blame_divide(v->rows.all, v->p, r) == 0) {
 		*q_ns = r->q_ns;
 		found = r->beyond >= BLAME_BEYOND &&
 			spot_find(v, v->rows.all, BY_ROUTE, out);
