@@ -73,7 +73,10 @@ report_head(struct blame_work *w)
 			r->first_ns = s->row[i].end_ns;
 		if (s->row[i].end_ns > r->last_ns)
 			r->last_ns = s->row[i].end_ns;
-		r->beyond += s->row[i].total_ns > r->q_ns;
+		if (s->row[i].total_ns > r->q_ns) {
+			r->beyond++;
+			r->slower += s->row[i].weight;
+		}
 	}
 }
 

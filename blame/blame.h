@@ -254,6 +254,7 @@ struct blame_report {
 	struct blame_interval q;
 	double explained; /* part of q(p) - q(0.5) that has a cause, 0 .. 1 */
 	size_t beyond;	  /* accounts beyond q(p) */
+	double slower;	  /* requests beyond q(p): their weight */
 	size_t blocks;
 	int64_t block_ns;
 	unsigned resamples;
@@ -282,8 +283,9 @@ struct blame_report {
 int blame_analyze(struct blame_set *s, const struct blame_options *o,
     struct blame_report *out);
 
-/* Fill in only what needs no resamples and no subsets: from p to p50_ns, beyond
- * and of each line what is above its intervals.  Returns as blame_analyze. */
+/* Fill in only what needs no resamples and no subsets: from p to p50_ns,
+ * beyond, slower, and of each line what is above its intervals.  Returns as
+ * blame_analyze. */
 int blame_divide(struct blame_set *s, double p, struct blame_report *out);
 
 /* Why q(p) of one time differs from that of another, by cause. */

@@ -129,7 +129,9 @@ json_route(const struct blame_view *v, const struct blame_route *route,
 	json_key_int(j, "q_ns", r->q_ns);
 	json_interval(j, "q_interval_ns", r->q);
 	json_key_double(j, "explained", r->explained);
+	json_key_int(j, "wait_ns", blame_view_wait_ns(r));
 	json_key_uint(j, "beyond", r->beyond);
+	json_key_double(j, "slower", r->slower);
 	json_key_int(j, "block_ns", r->block_ns);
 	json_key_array(j, "causes");
 	for (unsigned i = 0; i < r->lines; i++)

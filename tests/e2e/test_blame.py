@@ -18,7 +18,7 @@ from rig.wait import wait_until
 
 CAUSES = ["unknown", "work", "gc", "disk"]
 HEAD = ("number,id,end_ns,total_ns,weight,route,server,in_flight,status,"
-        "attempts,new_connection,slow,kernel,") + ",".join(CAUSES)
+        "attempts,new_connection,tail,kernel,") + ",".join(CAUSES)
 MS = 1_000_000
 
 
@@ -272,7 +272,7 @@ def test_a_running_tailor_keeps_accounts(ctl, pair):
         first = names.index("kernel") + 1
         assert sum(map(int, row[first:])) == int(one["total_ns"]) > 0
         assert one["route"] in ("GET /a", "GET /b")
-        assert (one["server"], one["status"], one["slow"]) == ("a", "200", "1")
+        assert (one["server"], one["status"], one["tail"]) == ("a", "200", "1")
         assert float(one["weight"]) == 1
     wait_until(lambda: 'request_cause_seconds_total{class="GET /a"'
                in t.ask("/metrics").body.decode(), "the metric")
