@@ -19,12 +19,15 @@
 /* A resample may have less of the tail than the accounts do: orders hold so
  * many times the weight beyond q(p). */
 #define DRAWN_DEEP 4
+/* So many rows are held in any case: a few of large weight may not be drawn. */
+#define DRAWN_ROWS 8192
 
 /* One resample's statistics. */
 struct resample {
 	double q;
 	double share[BLAME_CAUSES], excess[BLAME_CAUSES];
-	double without[BLAME_TOGETHER];
+	double without[BLAME_TOGETHER], queue[BLAME_TOGETHER];
+	double shift[BLAME_TOGETHER]; /* of the median of a BASE */
 	double interaction[BLAME_PAIRS];
 };
 
@@ -227,37 +230,6 @@ report_together(struct blame_work *w)
 	return err != 0 ? err : subsets_examine(w);
 }
 
-/* The last use of the removable times: it adds to them. */
-static int
-report_queue(struct blame_work *w)
-{
-	struct blame_number *room = malloc((w->s->rows + 1) * sizeof(*room));
-	double above = blame_above(w->out->p, w->all.weight);
-	int err =
-	    room == NULL ? -ENOMEM : blame_backlog(w->s, 0, &w->removable);
-
-	for (unsigned k = 0; err == 0 && k < w->out->together; k++)
-		w->out->line[w->line_of[k]].without_queue_ns =
-		    llround(blame_subset_quantile(
-			w->s, &w->removable, 1U << k, above, 0, room));
-	free(room);
-	return err;
-}
-
-/* q(p) without a cause in a draw.  A BASE keeps its median, which is the draw's
- * own. */
-static double
-sample_without(const struct blame_work *w, const struct blame_order *o,
-    const struct blame_draw *d, unsigned k)
-{
-	uint32_t row;
-	double left = blame_order_at(o, d, w->out->p, &row);
-
-	if (w->removable.part[row * w->removable.causes + k] > 0)
-		left += blame_removable_shift(&w->removable, w->s, d, k);
-	return left;
-}
-
 static void
 sample_share(
     struct blame_work *w, const struct blame_draw *d, struct resample *to)
@@ -270,25 +242,54 @@ sample_share(
 		to->excess[c] = to->share[c] - usual[c];
 }
 
-/* Without one cause, or two: one order at a time, for all resamples. */
+/* The rows of a subset's tail, and of that of its resamples. */
 static int
-samples_without(struct blame_work *w, unsigned a, unsigned b)
+order_begin(const struct blame_work *w, uint64_t subset, struct blame_order *o)
 {
 	double deep = DRAWN_DEEP * blame_above(w->out->p, w->all.weight);
+
+	return blame_order_init(o, w->s, &w->removable, subset,
+	    w->s->rows <= DRAWN_ROWS ? w->all.weight : deep);
+}
+
+/* One cause is gone, with the queue behind it (they are removable then), or
+ * not. */
+static int
+samples_without(struct blame_work *w, unsigned k, bool queue)
+{
+	uint64_t subset = UINT64_C(1) << k;
 	struct blame_order o;
-	int err =
-	    blame_order_init(&o, w->s, &w->removable, 1U << a | 1U << b, deep);
+	int err = order_begin(w, subset, &o);
 
 	for (unsigned i = 0; err == 0 && i < w->o->resamples; i++) {
 		struct blame_draw d = blame_cells_draw(&w->cells, i);
 		struct resample *to = &w->sample[i];
 
-		if (a == b)
-			to->without[a] = sample_without(w, &o, &d, a);
-		else /* gain(ab) - gain(a) - gain(b) of this draw */
-			to->interaction[pair_index(a, b)] =
-			    to->without[a] + to->without[b] - to->q -
-			    blame_order_quantile(&o, &d, w->out->p);
+		*(queue ? &to->queue[k] : &to->without[k]) =
+		    blame_order_without(
+			&o, &w->removable, &d, subset, to->shift, w->out->p);
+	}
+	if (err == 0)
+		blame_order_fini(&o);
+	return err;
+}
+
+/* gain(ab) - gain(a) - gain(b) of each draw. */
+static int
+samples_pair(struct blame_work *w, unsigned a, unsigned b)
+{
+	uint64_t subset = UINT64_C(1) << a | UINT64_C(1) << b;
+	struct blame_order o;
+	int err = order_begin(w, subset, &o);
+
+	for (unsigned i = 0; err == 0 && i < w->o->resamples; i++) {
+		struct blame_draw d = blame_cells_draw(&w->cells, i);
+		struct resample *to = &w->sample[i];
+
+		to->interaction[pair_index(a, b)] =
+		    to->without[a] + to->without[b] - to->q -
+		    blame_order_without(
+			&o, &w->removable, &d, subset, to->shift, w->out->p);
 	}
 	if (err == 0)
 		blame_order_fini(&o);
@@ -309,29 +310,72 @@ samples_take(struct blame_work *w)
 		struct blame_draw d = blame_cells_draw(&w->cells, i);
 
 		sample_share(w, &d, &w->sample[i]);
+		for (unsigned k = 0; k < w->out->together; k++)
+			w->sample[i].shift[k] =
+			    blame_removable_shift(&w->removable, w->s, &d, k);
 	}
 	for (unsigned b = 0;
 	     err == 0 && w->o->resamples > 0 && b < w->out->together; b++) {
-		err = samples_without(w, b, b);
+		err = samples_without(w, b, false);
 		for (unsigned a = 0; err == 0 && a < b; a++)
-			err = samples_without(w, a, b);
+			err = samples_pair(w, a, b);
 	}
 	return err;
 }
 
-/* The interval of a statistic, by its place in struct resample. */
+/* The last use of the removable times: it adds to them. */
+static int
+report_queue(struct blame_work *w)
+{
+	struct blame_number *room = malloc((w->s->rows + 1) * sizeof(*room));
+	double above = blame_above(w->out->p, w->all.weight);
+	int err =
+	    room == NULL ? -ENOMEM : blame_backlog(w->s, 0, &w->removable);
+
+	for (unsigned k = 0; err == 0 && k < w->out->together; k++) {
+		w->out->line[w->line_of[k]].without_queue_ns =
+		    llround(blame_subset_quantile(
+			w->s, &w->removable, UINT64_C(1) << k, above, 0, room));
+		if (w->o->resamples > 0)
+			err = samples_without(w, k, true);
+	}
+	free(room);
+	return err;
+}
+
+/* Copy a statistic of the resamples, by its place in struct resample. */
+static void
+samples_copy(const struct blame_work *w, size_t offset, double *x)
+{
+	for (unsigned i = 0; i < w->o->resamples; i++)
+		memcpy(
+		    &x[i], (const char *)&w->sample[i] + offset, sizeof(x[i]));
+}
+
 static struct blame_interval
 interval_at(const struct blame_work *w, size_t offset)
 {
 	double x[BLAME_RESAMPLES];
 
-	for (unsigned i = 0; i < w->o->resamples; i++)
-		memcpy(
-		    &x[i], (const char *)&w->sample[i] + offset, sizeof(x[i]));
+	samples_copy(w, offset, x);
 	return blame_interval_of(x, w->o->resamples, w->out->blocks);
+}
+
+static struct blame_interval
+prediction_at(const struct blame_work *w, size_t offset, int64_t estimate_ns)
+{
+	double x[BLAME_RESAMPLES];
+
+	samples_copy(w, offset, x);
+	return blame_interval_predicted(
+	    x, w->o->resamples, w->out->blocks, (double)estimate_ns);
 }
 #define INTERVAL(w, field, i) \
 	interval_at(w, offsetof(struct resample, field) + (i) * sizeof(double))
+#define PREDICTION(w, field, i, estimate_ns)                         \
+	prediction_at(w,                                             \
+	    offsetof(struct resample, field) + (i) * sizeof(double), \
+	    estimate_ns)
 
 /* True if a line gets a rank: it is a cause, with enough observations, and the
  * interval of its excess is above zero. */
@@ -368,8 +412,12 @@ report_intervals(struct blame_work *w)
 		r->line[i].share = INTERVAL(w, share, r->line[i].cause);
 		r->line[i].excess = INTERVAL(w, excess, r->line[i].cause);
 	}
-	for (unsigned k = 0; k < r->together; k++)
-		r->line[w->line_of[k]].without = INTERVAL(w, without, k);
+	for (unsigned k = 0; k < r->together; k++) {
+		struct blame_line *l = &r->line[w->line_of[k]];
+
+		l->without = PREDICTION(w, without, k, l->without_ns);
+		l->without_queue = PREDICTION(w, queue, k, l->without_queue_ns);
+	}
 	report_ranks(r);
 }
 

@@ -225,12 +225,13 @@ struct blame_line {
 	bool removable;	    /* true: the members from without_ns to shapley_ns
 			     * are known; at most BLAME_TOGETHER lines */
 	int64_t without_ns; /* q(p) without it */
-	struct blame_interval without;
 	int64_t without_queue_ns; /* q(p) without it and its queue */
-	double shapley_ns;	  /* NaN unless removable */
-	unsigned episodes;	  /* distinct episodes in the tail */
-	bool enough;		  /* enough episodes and requests to rank it */
-	unsigned rank; /* from 1; overlapping intervals share one; 0: not
+	/* Of the q(p) that another time, as long, would have without it. */
+	struct blame_interval without, without_queue;
+	double shapley_ns; /* NaN unless removable */
+	unsigned episodes; /* distinct episodes in the tail */
+	bool enough;	   /* enough episodes and requests to rank it */
+	unsigned rank;	   /* from 1; overlapping intervals share one; 0: not
 		        * enough, the excess may be zero, or UNEXPLAINED */
 };
 
@@ -282,6 +283,14 @@ struct blame_report {
  */
 int blame_analyze(struct blame_set *s, const struct blame_options *o,
     struct blame_report *out);
+
+/* The interval of the q(p) that another time, as long, would have without these
+ * causes.
+ *   o  p, 0 < p < 1, resamples (> 0) and seed
+ * Returns 0, -ENODATA (no account) or -ENOMEM.  Cost: resamples times the rows
+ * above q(p). */
+int blame_without_interval(struct blame_set *s, const struct blame_options *o,
+    uint64_t causes, bool queue, struct blame_interval *out);
 
 /* Fill in only what needs no resamples and no subsets: from p to p50_ns,
  * beyond, slower, and of each line what is above its intervals.  Returns as

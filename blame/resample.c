@@ -165,3 +165,17 @@ blame_interval_of(double *x, size_t n, size_t blocks)
 	return (struct blame_interval){
 	    llround(x[out]), llround(x[n - 1 - out])};
 }
+
+struct blame_interval
+blame_interval_predicted(double *x, size_t n, size_t blocks, double estimate)
+{
+	double first = n > 0 ? x[0] : 0;
+
+	/* Resamples are independent, so the next one is a second one. */
+	for (size_t i = 0; i < n; i++) {
+		double next = i + 1 < n ? x[i + 1] : first;
+
+		x[i] = estimate > 0 ? x[i] * next / estimate : x[i] + next;
+	}
+	return blame_interval_of(x, n, blocks);
+}

@@ -135,7 +135,7 @@ blame_backlog(struct blame_set *s, uint64_t gone, struct blame_removable *r);
  *   least  it is known to be no less
  *   room   as many as there are rows; overwritten */
 double blame_subset_quantile(const struct blame_set *s,
-    const struct blame_removable *r, unsigned subset, double above,
+    const struct blame_removable *r, uint64_t subset, double above,
     double least, struct blame_number *room);
 
 /* The rows with most time left without a subset, ascending by that time. */
@@ -145,13 +145,19 @@ struct blame_order {
 };
 /* weight: of the rows in the order, at least. */
 int blame_order_init(struct blame_order *o, const struct blame_set *s,
-    const struct blame_removable *r, unsigned subset, double weight);
+    const struct blame_removable *r, uint64_t subset, double weight);
 void blame_order_fini(struct blame_order *o);
 /* q(p) of the times left; *row receives the row that has it. */
 double blame_order_at(const struct blame_order *o, const struct blame_draw *d,
     double p, uint32_t *row);
 double blame_order_quantile(
     const struct blame_order *o, const struct blame_draw *d, double p);
+/* q(p) of an order that leaves out a subset, where a BASE keeps the median of
+ * the draw.
+ *   shift  of each of r's causes: blame_removable_shift of the draw */
+double blame_order_without(const struct blame_order *o,
+    const struct blame_removable *r, const struct blame_draw *d,
+    uint64_t subset, const double *shift, double p);
 
 /* The Shapley values of n players; gain has one number for each subset, 1 << n
  * of them, and gain[0] is 0. */
@@ -182,6 +188,12 @@ struct blame_draw blame_cells_draw(const struct blame_cells *c, unsigned i);
  * Source: Hesterberg, "What Teachers Should Know About the Bootstrap", The
  * American Statistician 69, 2015 (expanded percentile interval). */
 struct blame_interval blame_interval_of(double *x, size_t n, size_t blocks);
+
+/* The interval in which the statistic of another time, as long, lies: its own
+ * chance is added to that of the estimate, as the ratio of a second resample to
+ * the estimate.  Overwrites x. */
+struct blame_interval
+blame_interval_predicted(double *x, size_t n, size_t blocks, double estimate);
 
 /* Count the distinct episodes of a line's cause among the rows from number from
  * on.  0 or -ENOMEM (episodes.c). */

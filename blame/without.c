@@ -111,16 +111,16 @@ blame_removable_fini(struct blame_removable *r)
  * subset.  Returns how many. */
 static size_t
 left_fill(struct blame_number *left, const struct blame_set *s,
-    const struct blame_removable *r, unsigned subset, double least)
+    const struct blame_removable *r, uint64_t subset, double least)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->rows; i++) {
 		double x = (double)s->row[i].total_ns;
 
-		for (unsigned gone = subset; gone != 0; gone &= gone - 1)
+		for (uint64_t gone = subset; gone != 0; gone &= gone - 1)
 			x -= r->part[i * r->causes +
-				     (unsigned)__builtin_ctz(gone)];
+				     (unsigned)__builtin_ctzll(gone)];
 		x = fmax(0, x);
 		if (x < least)
 			continue;
@@ -134,7 +134,7 @@ left_fill(struct blame_number *left, const struct blame_set *s,
 
 double
 blame_subset_quantile(const struct blame_set *s,
-    const struct blame_removable *r, unsigned subset, double above,
+    const struct blame_removable *r, uint64_t subset, double above,
     double least, struct blame_number *room)
 {
 	size_t n = left_fill(room, s, r, subset, least);
@@ -145,7 +145,7 @@ blame_subset_quantile(const struct blame_set *s,
 
 int
 blame_order_init(struct blame_order *o, const struct blame_set *s,
-    const struct blame_removable *r, unsigned subset, double weight)
+    const struct blame_removable *r, uint64_t subset, double weight)
 {
 	o->left = malloc((s->rows + 1) * sizeof(*o->left));
 	if (o->left == NULL)
@@ -167,10 +167,9 @@ double
 blame_order_at(const struct blame_order *o, const struct blame_draw *d,
     double p, uint32_t *row)
 {
-	double above = 0, at = 0;
+	double above = 0, at = o->n > 0 ? o->left[0].x : 0;
 
-	*row = 0;
-
+	*row = o->n > 0 ? o->left[0].row : 0;
 	for (size_t i = o->n; i-- > 0;) {
 		double w = number_weight(&o->left[i], d);
 
@@ -194,6 +193,47 @@ blame_order_quantile(
 	return blame_order_at(o, d, p, &row);
 }
 
+double
+blame_order_without(const struct blame_order *o,
+    const struct blame_removable *r, const struct blame_draw *d,
+    uint64_t subset, const double *shift, double p)
+{
+	uint32_t row;
+	double left = blame_order_at(o, d, p, &row);
+
+	for (; subset != 0; subset &= subset - 1) {
+		unsigned k = (unsigned)__builtin_ctzll(subset);
+
+		if (r->part[row * r->causes + k] > 0)
+			left += shift[k];
+	}
+	return fmax(0, left);
+}
+
+/* All of r's causes. */
+static uint64_t
+subset_all(const struct blame_removable *r)
+{
+	return r->causes < 64 ? (UINT64_C(1) << r->causes) - 1 : UINT64_MAX;
+}
+
+/* Bring all rows into the order of what is left without these causes. */
+static int
+without_order(struct blame_order *o, struct blame_removable *r,
+    struct blame_set *s, uint64_t causes, bool queue, const uint32_t *cell)
+{
+	struct blame_draw all = blame_draw_all(s);
+	int err = blame_removable_init(r, s, causes, cell);
+
+	if (err == 0 && queue)
+		err = blame_backlog(s, causes, r);
+	if (err == 0)
+		err = blame_order_init(o, s, r, subset_all(r), all.weight);
+	if (err != 0)
+		blame_removable_fini(r);
+	return err;
+}
+
 int
 blame_without(struct blame_set *s, uint64_t causes, bool queue, const double *p,
     unsigned n, int64_t *out_ns)
@@ -204,23 +244,46 @@ blame_without(struct blame_set *s, uint64_t causes, bool queue, const double *p,
 	int err = blame_sort(s);
 
 	if (err == 0)
-		err = blame_removable_init(&r, s, causes, NULL);
+		err = without_order(&o, &r, s, causes, queue, NULL);
 	if (err != 0)
 		return err;
-	if (queue)
-		err = blame_backlog(s, causes, &r);
-	for (unsigned k = 1; k < r.causes; k++)
-		for (size_t i = 0; i < s->rows; i++)
-			r.part[i * r.causes] += r.part[i * r.causes + k];
-	if (err == 0)
-		err = blame_order_init(&o, s, &r, r.causes != 0, all.weight);
-	if (err == 0) {
-		for (unsigned i = 0; i < n; i++)
-			out_ns[i] =
-			    llround(blame_order_quantile(&o, &all, p[i]));
-		blame_order_fini(&o);
-	}
+	for (unsigned i = 0; i < n; i++)
+		out_ns[i] = llround(blame_order_quantile(&o, &all, p[i]));
+	blame_order_fini(&o);
 	blame_removable_fini(&r);
+	return 0;
+}
+
+int
+blame_without_interval(struct blame_set *s, const struct blame_options *o,
+    uint64_t causes, bool queue, struct blame_interval *out)
+{
+	struct blame_draw all = blame_draw_all(s), d;
+	double x[BLAME_RESAMPLES], shift[BLAME_CAUSES];
+	struct blame_removable r;
+	struct blame_cells cells;
+	struct blame_order order;
+	int err = s->rows == 0 ? -ENODATA : blame_sort(s);
+
+	if (err == 0)
+		err = blame_cells_init(&cells, s, o);
+	if (err != 0)
+		return err;
+	err = without_order(&order, &r, s, causes, queue, cells.cell);
+	for (unsigned i = 0; err == 0 && i < o->resamples; i++) {
+		d = blame_cells_draw(&cells, i);
+		for (unsigned k = 0; k < r.causes; k++)
+			shift[k] = blame_removable_shift(&r, s, &d, k);
+		x[i] = blame_order_without(
+		    &order, &r, &d, subset_all(&r), shift, o->p);
+	}
+	if (err == 0) {
+		*out = blame_interval_predicted(x, o->resamples, cells.blocks,
+		    blame_order_quantile(&order, &all, o->p));
+		blame_order_fini(&order);
+		blame_removable_fini(&r);
+	}
+	blame_cells_fini(&cells);
 	return err;
 }
 

@@ -31,8 +31,12 @@ static const char meaning[] =
     "share of the percentile less its share of p50; all of them add up to the "
     "difference. Without it: the percentile of the same requests less their "
     "time in that cause, if nothing else had changed; and its queue: less what "
-    "they waited behind it, too. Intervals have 95 % of "
-    "200 resamples of blocks of time. Seen: distinct episodes in the tail; "
+    "they waited behind it, too; its interval is of another time, as long, and "
+    "a "
+    "figure with an interval wider than the effect is too uncertain. Intervals "
+    "have "
+    "95 % of 200 resamples of blocks of time. Seen: distinct episodes in the "
+    "tail; "
     "with fewer than 10 a cause is not ranked.</p>\n";
 
 /* A route that is being written. */
@@ -267,6 +271,19 @@ put_stack(const struct blame_page *p)
 
 /* --- tables --------------------------------------------------------------- */
 
+/* Write a percentile without a cause, or that it is too uncertain. */
+static void
+put_without(
+    const struct blame_page *p, int64_t without_ns, struct blame_interval i)
+{
+	if (blame_view_certain(p->r->q_ns, without_ns, i))
+		put_ns(p->out, without_ns);
+	else
+		fputs(BLAME_UNCERTAIN, p->out);
+	put_interval(p->out, i);
+	fputs("</td><td>", p->out);
+}
+
 static void
 put_line(const struct blame_page *p, unsigned i)
 {
@@ -294,11 +311,8 @@ put_line(const struct blame_page *p, unsigned i)
 	else if (!l->removable)
 		fputs("</td><td></td><td>", out);
 	else {
-		put_ns(out, l->without_ns);
-		put_interval(out, l->without);
-		fputs("</td><td>", out);
-		put_ns(out, l->without_queue_ns);
-		fputs("</td><td>", out);
+		put_without(p, l->without_ns, l->without);
+		put_without(p, l->without_queue_ns, l->without_queue);
 	}
 	fprintf(out, "%u</td></tr>\n", l->episodes);
 }

@@ -39,6 +39,13 @@ blame_view_then(const struct blame_view *v, const struct blame_route *route);
 /* True if there is another time to compare with. */
 bool blame_view_compares(const struct blame_view *v);
 
+/* True if a percentile without a cause is certain enough to be printed: its
+ * interval is no wider than the effect, q_ns - without_ns.  An interval of
+ * zeros is none: true. */
+bool
+blame_view_certain(int64_t q_ns, int64_t without_ns, struct blame_interval i);
+#define BLAME_UNCERTAIN "too uncertain" /* and then the interval */
+
 /* True if a line's excess is worth printing: at least 1 % of q(p) - q(0.5). */
 bool blame_view_shows(const struct blame_report *r, unsigned line);
 /* Most causes with examples, and most examples of one cause. */

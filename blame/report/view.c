@@ -74,6 +74,14 @@ blame_view_compares(const struct blame_view *v)
 }
 
 bool
+blame_view_certain(int64_t q_ns, int64_t without_ns, struct blame_interval i)
+{
+	int64_t wide_ns = i.high_ns - i.low_ns;
+
+	return i.high_ns == 0 || wide_ns <= q_ns - without_ns;
+}
+
+bool
 blame_view_shows(const struct blame_report *r, unsigned line)
 {
 	return fabs((double)r->line[line].excess_ns) >=

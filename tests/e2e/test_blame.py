@@ -175,6 +175,30 @@ def test_where(ctl, tmp_path):
     assert where["tail_interval"] == [1, 1]
 
 
+def test_what_is_too_uncertain(ctl, tmp_path):
+    """Goal: where the interval of p99 without a cause is wider than the effect,
+    it stands instead of a figure."""
+    path = table(tmp_path, *(
+        line(n, n / 50, 1, disk=10 + n * 7919 % 997 / 10 if n % 40 == 0 else 0,
+             gc=2 if n % 40 == 0 else 0) for n in range(5000)))
+    found = ctl("blame", "--file", str(path)).out
+    assert re.search(r"^ . garbage collection +\S+ms +too uncertain "
+                     r"\(\S+ to \S+ms\)  \d+$", found, re.M), found
+    assert re.search(r"^ 1 waiting for disk +\S+ms +3\.00ms \(", found,
+                     re.M), found
+    assert max(map(len, found.splitlines())) <= 80
+    route, = json.loads(ctl("blame", "-j", "--file", str(path),
+                            wide=True).out)["routes"]
+    certain = {c["cause"]: c["certain"] for c in route["causes"]}
+    assert certain["disk"] and not certain["gc"]
+    assert "<td>too uncertain <span" in ctl(
+        "blame", "--html", "--file", str(path), wide=True).out
+    found = ctl("blame", "--without", "gc", "--file", str(path)).out
+    assert re.search(r"^p99 +\S+ms +\? \(\S+ to \S+ms\) +\? \(", found,
+                     re.M), found
+    assert max(map(len, found.splitlines())) <= 80
+
+
 def test_no_cause_is_no_rank(ctl, tmp_path):
     """Goal: what is not explained stands below the causes, without a rank, even
     if it is more than each of them; on the page it tops the stack."""
