@@ -12,7 +12,7 @@
 
 #define MINUTE_NS (60 * NS_PER_S)
 
-#define LOOK_NS (10 * NS_PER_S) /* between two, for tails not known */
+#define LOOK_NS (10 * NS_PER_S) /* between two, for tails */
 #define SUMS_SEEN 512		/* entries to find the busiest routes */
 
 /* The counts of a place that are in blocks already. */
@@ -171,11 +171,12 @@ block_make(struct latencies *l, unsigned place, int64_t now_wall_ns)
 	return b->count > 0;
 }
 
-/* Find where the tail of the requests in l->block begins, if there are
- * enough. */
+/* Find where the tail of the requests in l->block begins, if there are enough;
+ * if lower, only where that is earlier than so far. */
 static void
-tail_find(struct latencies *l, unsigned place)
+tail_find(struct latencies *l, unsigned place, bool lower)
 {
+	int64_t was_ns = atomic_load(&l->tail_ns[place]), now_ns;
 	const struct latency_block *b = l->block;
 	unsigned i = HISTOGRAM_BUCKETS - 1;
 	uint64_t above = 0;
@@ -185,7 +186,9 @@ tail_find(struct latencies *l, unsigned place)
 	while (i > 0 && (double)(above + b->bucket[i]) <=
 			    (1 - LATENCY_TAIL) * (double)b->count)
 		above += b->bucket[i--];
-	atomic_store(&l->tail_ns[place], (int64_t)histogram_bucket_edge(i));
+	now_ns = (int64_t)histogram_bucket_edge(i);
+	if (!lower || was_ns == 0 || now_ns < was_ns)
+		atomic_store(&l->tail_ns[place], now_ns);
 }
 
 /* Record that the counts in l->block are stored. */
@@ -244,7 +247,7 @@ latencies_end(struct latencies *l, struct account_store *store, unsigned place,
 	if (!block_make(l, place, now_wall_ns))
 		return;
 	if (routes_state(l->routes, place) == ROUTE_TAKEN)
-		tail_find(l, place);
+		tail_find(l, place, false);
 	block_keep(l, store);
 	block_taken(l, place);
 }
@@ -264,16 +267,16 @@ minute_close(
 	l->from_wall_ns = now_wall_ns;
 }
 
-/* A new route's tail need not wait for the end of the minute. */
+/* A new route need not wait for the end of the minute, and pauses in a short
+ * time, which hit more than a twentieth of its requests, hide no tail. */
 static void
 tails_look(struct latencies *l, int64_t now_wall_ns)
 {
 	l->looked_wall_ns = now_wall_ns;
 	for (unsigned i = 0; i < ROUTE_PLACES; i++)
-		if (atomic_load(&l->tail_ns[i]) == 0 &&
-		    routes_state(l->routes, i) == ROUTE_TAKEN &&
+		if (routes_state(l->routes, i) == ROUTE_TAKEN &&
 		    block_make(l, i, now_wall_ns))
-			tail_find(l, i);
+			tail_find(l, i, true);
 }
 
 void

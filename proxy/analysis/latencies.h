@@ -24,7 +24,7 @@
 #define LATENCIES_HELD (4u << 20)
 #define LATENCY_MEMOS 256
 /* A request is of its route's tail beyond this quantile of the last minute that
- * had so many requests. */
+ * had so many requests, or of the present one so far if that is lower. */
 #define LATENCY_TAIL 0.95
 #define LATENCY_TAIL_LEAST 100
 
@@ -57,7 +57,7 @@ struct latencies {
 	struct latency_taken *taken; /* owned; counts in blocks, by place */
 	struct latency_block *block; /* owned; the block being made */
 	int64_t from_wall_ns;	     /* begin of the present minute */
-	int64_t looked_wall_ns;	     /* for tails that are not known */
+	int64_t looked_wall_ns;	     /* for tails */
 	struct account_store *spare; /* owned: in memory; NULL: not needed */
 	uint64_t lost;		     /* blocks dropped before this spare */
 	_Atomic uint64_t dropped;    /* blocks dropped for lack of memory */
