@@ -16,12 +16,18 @@
 /* An interaction below this part of q(p) - q(0.5) is not reported. */
 #define PAIR_PART 0.1
 #define SUBSETS (1U << BLAME_TOGETHER)
+/* A resample may have less of the tail than the accounts do: orders hold so
+ * many times the weight beyond q(p). */
+#define DRAWN_DEEP 4
+/* So many rows are held in any case: a few of large weight may not be drawn. */
+#define DRAWN_ROWS 8192
 
 /* One resample's statistics. */
 struct resample {
 	double q;
 	double share[BLAME_CAUSES], excess[BLAME_CAUSES];
-	double without[BLAME_TOGETHER];
+	double without[BLAME_TOGETHER], queue[BLAME_TOGETHER];
+	double shift[BLAME_TOGETHER]; /* of the median of a BASE */
 	double interaction[BLAME_PAIRS];
 };
 
@@ -32,9 +38,8 @@ struct blame_work {
 	struct blame_draw all;
 	double gain[SUBSETS];
 	unsigned line_of[BLAME_TOGETHER]; /* line index of each bit */
-	struct blame_order single[BLAME_TOGETHER];
-	struct blame_order both[BLAME_PAIRS];
 	struct blame_removable removable;
+	struct blame_cells cells;
 	struct resample *sample; /* owned, one per resample */
 };
 
@@ -71,7 +76,10 @@ report_head(struct blame_work *w)
 			r->first_ns = s->row[i].end_ns;
 		if (s->row[i].end_ns > r->last_ns)
 			r->last_ns = s->row[i].end_ns;
-		r->beyond += s->row[i].total_ns > r->q_ns;
+		if (s->row[i].total_ns > r->q_ns) {
+			r->beyond++;
+			r->slower += s->row[i].weight;
+		}
 	}
 }
 
@@ -165,63 +173,41 @@ together_choose(struct blame_work *w)
 				w->line_of[n++] = i;
 }
 
-/* q(p) without a subset of causes; *keep receives the order if it is not
- * NULL. */
-static int
-subset_quantile(struct blame_work *w, const struct blame_removable *rm,
-    unsigned subset, size_t from, struct blame_order *keep, double *q)
-{
-	struct blame_order o;
-	int err = blame_order_init(&o, w->s, rm, subset, from);
-
-	if (err != 0)
-		return err;
-	*q = blame_order_quantile(&o, w->s, &w->all, w->out->p);
-	if (keep != NULL)
-		*keep = o;
-	else
-		blame_order_fini(&o);
-	return 0;
-}
-
 static unsigned
 pair_index(unsigned a, unsigned b)
 {
 	return b * (b - 1) / 2 + a; /* a < b */
 }
 
-/* The place that keeps the order of a subset of one or two causes; NULL for
- * larger ones. */
-static struct blame_order *
-order_of(struct blame_work *w, unsigned subset)
+/* q(p) without more causes is no more: the largest that is known of a subset
+ * with one cause more. */
+static double
+subset_least(const struct blame_work *w, unsigned subset)
 {
-	unsigned a = (unsigned)__builtin_ctz(subset);
-	unsigned b = 31 - (unsigned)__builtin_clz(subset);
+	double least = 0;
 
-	switch (__builtin_popcount(subset)) {
-	case 1:
-		return &w->single[a];
-	case 2:
-		return &w->both[pair_index(a, b)];
-	default:
-		return NULL;
-	}
+	for (unsigned k = 0; k < w->out->together; k++)
+		if ((subset >> k & 1) == 0)
+			least = fmax(least,
+			    (double)w->out->q_ns - w->gain[subset | 1U << k]);
+	return least;
 }
 
 static int
-subsets_examine(struct blame_work *w, const struct blame_removable *rm)
+subsets_examine(struct blame_work *w)
 {
+	struct blame_number *room = malloc((w->s->rows + 1) * sizeof(*room));
+	double above = blame_above(w->out->p, w->all.weight);
+	double shapley[BLAME_TOGETHER];
 	struct blame_report *r = w->out;
-	double shapley[BLAME_TOGETHER], q = 0;
-	size_t from;
-	int err = blame_tail_begin(w->s, rm, r->p, &from);
 
-	for (unsigned a = 1; err == 0 && a < 1U << r->together; a++) {
-		err = subset_quantile(w, rm, a, from, order_of(w, a), &q);
-		w->gain[a] = (double)r->q_ns - q;
-	}
-	if (err != 0)
-		return err;
+	if (room == NULL)
+		return -ENOMEM;
+	for (unsigned a = (1U << r->together) - 1; a > 0; a--)
+		w->gain[a] =
+		    (double)r->q_ns - blame_subset_quantile(w->s, &w->removable,
+					  a, above, subset_least(w, a), room);
+	free(room);
 	r->all_ns = w->gain[(1U << r->together) - 1];
 	blame_shapley(w->gain, r->together, shapley);
 	for (unsigned k = 0; k < r->together; k++) {
@@ -239,103 +225,157 @@ report_together(struct blame_work *w)
 	int err;
 
 	together_choose(w);
-	err = blame_removable_init(&w->removable, w->s, w->out->causes);
-	return err != 0 ? err : subsets_examine(w, &w->removable);
-}
-
-static int
-report_queue(struct blame_work *w)
-{
-	struct blame_report *r = w->out;
-	struct blame_removable rm;
-	size_t from = 0;
-	double q = 0;
-	int err;
-
-	err = blame_removable_init(&rm, w->s, r->causes);
-	if (err != 0)
-		return err;
-	err = blame_removable_queue(&rm, w->s, 0);
-	if (err == 0)
-		err = blame_tail_begin(w->s, &rm, r->p, &from);
-	for (unsigned k = 0; err == 0 && k < r->together; k++) {
-		err = subset_quantile(w, &rm, 1U << k, from, NULL, &q);
-		r->line[w->line_of[k]].without_queue_ns = llround(q);
-	}
-	blame_removable_fini(&rm);
-	return err;
-}
-
-/* q(p) without a cause in a draw.  A BASE keeps its median, which is the draw's
- * own. */
-static double
-sample_without(
-    const struct blame_work *w, const struct blame_draw *d, unsigned k)
-{
-	uint32_t row;
-	double left = blame_order_at(&w->single[k], w->s, d, w->out->p, &row);
-
-	if (w->removable.part[row * w->removable.causes + k] > 0)
-		left += blame_removable_shift(&w->removable, w->s, d, k);
-	return left;
+	err = blame_removable_init(
+	    &w->removable, w->s, w->out->causes, w->cells.cell);
+	return err != 0 ? err : subsets_examine(w);
 }
 
 static void
-sample_take(
+sample_share(
     struct blame_work *w, const struct blame_draw *d, struct resample *to)
 {
 	double usual[BLAME_CAUSES];
-	double p = w->out->p;
 
-	to->q = blame_share(w->s, d, p, to->share);
+	to->q = blame_share(w->s, d, w->out->p, to->share);
 	blame_share(w->s, d, USUAL, usual);
 	for (unsigned c = 0; c < w->s->shape.causes; c++)
 		to->excess[c] = to->share[c] - usual[c];
-	for (unsigned b = 0; b < w->out->together; b++) {
-		to->without[b] = sample_without(w, d, b);
-		/* gain(ab) - gain(a) - gain(b), q being that of this draw */
-		for (unsigned a = 0; a < b; a++)
-			to->interaction[pair_index(a, b)] =
-			    to->without[a] + to->without[b] - to->q -
-			    blame_order_quantile(
-				&w->both[pair_index(a, b)], w->s, d, p);
+}
+
+/* The rows of a subset's tail, and of that of its resamples. */
+static int
+order_begin(const struct blame_work *w, uint64_t subset, struct blame_order *o)
+{
+	double deep = DRAWN_DEEP * blame_above(w->out->p, w->all.weight);
+
+	return blame_order_init(o, w->s, &w->removable, subset,
+	    w->s->rows <= DRAWN_ROWS ? w->all.weight : deep);
+}
+
+/* One cause is gone, with the queue behind it (they are removable then), or
+ * not. */
+static int
+samples_without(struct blame_work *w, unsigned k, bool queue)
+{
+	uint64_t subset = UINT64_C(1) << k;
+	struct blame_order o;
+	int err = order_begin(w, subset, &o);
+
+	for (unsigned i = 0; err == 0 && i < w->o->resamples; i++) {
+		struct blame_draw d = blame_cells_draw(&w->cells, i);
+		struct resample *to = &w->sample[i];
+
+		*(queue ? &to->queue[k] : &to->without[k]) =
+		    blame_order_without(
+			&o, &w->removable, &d, subset, to->shift, w->out->p);
 	}
+	if (err == 0)
+		blame_order_fini(&o);
+	return err;
+}
+
+/* gain(ab) - gain(a) - gain(b) of each draw. */
+static int
+samples_pair(struct blame_work *w, unsigned a, unsigned b)
+{
+	uint64_t subset = UINT64_C(1) << a | UINT64_C(1) << b;
+	struct blame_order o;
+	int err = order_begin(w, subset, &o);
+
+	for (unsigned i = 0; err == 0 && i < w->o->resamples; i++) {
+		struct blame_draw d = blame_cells_draw(&w->cells, i);
+		struct resample *to = &w->sample[i];
+
+		to->interaction[pair_index(a, b)] =
+		    to->without[a] + to->without[b] - to->q -
+		    blame_order_without(
+			&o, &w->removable, &d, subset, to->shift, w->out->p);
+	}
+	if (err == 0)
+		blame_order_fini(&o);
+	return err;
 }
 
 static int
 samples_take(struct blame_work *w)
 {
-	struct blame_cells cells;
-	uint64_t seed = w->o->seed;
-	int err = blame_cells_init(&cells, w->s, w->o);
+	int err = 0;
 
-	if (err != 0)
-		return err;
-	w->out->block_ns = cells.block_ns;
-	w->out->blocks = cells.blocks;
+	w->out->block_ns = w->cells.block_ns;
+	w->out->blocks = w->cells.blocks;
 	w->sample = calloc(w->o->resamples + 1, sizeof(*w->sample));
-	for (unsigned i = 0; w->sample != NULL && i < w->o->resamples; i++) {
-		struct blame_draw d = blame_cells_draw(&cells, &seed);
+	if (w->sample == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < w->o->resamples; i++) {
+		struct blame_draw d = blame_cells_draw(&w->cells, i);
 
-		sample_take(w, &d, &w->sample[i]);
+		sample_share(w, &d, &w->sample[i]);
+		for (unsigned k = 0; k < w->out->together; k++)
+			w->sample[i].shift[k] =
+			    blame_removable_shift(&w->removable, w->s, &d, k);
 	}
-	blame_cells_fini(&cells);
-	return w->sample == NULL ? -ENOMEM : 0;
+	for (unsigned b = 0;
+	     err == 0 && w->o->resamples > 0 && b < w->out->together; b++) {
+		err = samples_without(w, b, false);
+		for (unsigned a = 0; err == 0 && a < b; a++)
+			err = samples_pair(w, a, b);
+	}
+	return err;
 }
 
-/* The interval of a statistic, by its place in struct resample. */
+/* The last use of the removable times: it adds to them. */
+static int
+report_queue(struct blame_work *w)
+{
+	struct blame_number *room = malloc((w->s->rows + 1) * sizeof(*room));
+	double above = blame_above(w->out->p, w->all.weight);
+	int err =
+	    room == NULL ? -ENOMEM : blame_backlog(w->s, 0, &w->removable);
+
+	for (unsigned k = 0; err == 0 && k < w->out->together; k++) {
+		w->out->line[w->line_of[k]].without_queue_ns =
+		    llround(blame_subset_quantile(
+			w->s, &w->removable, UINT64_C(1) << k, above, 0, room));
+		if (w->o->resamples > 0)
+			err = samples_without(w, k, true);
+	}
+	free(room);
+	return err;
+}
+
+/* Copy a statistic of the resamples, by its place in struct resample. */
+static void
+samples_copy(const struct blame_work *w, size_t offset, double *x)
+{
+	for (unsigned i = 0; i < w->o->resamples; i++)
+		memcpy(
+		    &x[i], (const char *)&w->sample[i] + offset, sizeof(x[i]));
+}
+
 static struct blame_interval
 interval_at(const struct blame_work *w, size_t offset)
 {
 	double x[BLAME_RESAMPLES];
 
-	for (unsigned i = 0; i < w->o->resamples; i++)
-		memcpy(
-		    &x[i], (const char *)&w->sample[i] + offset, sizeof(x[i]));
+	samples_copy(w, offset, x);
 	return blame_interval_of(x, w->o->resamples, w->out->blocks);
+}
+
+static struct blame_interval
+prediction_at(const struct blame_work *w, size_t offset, int64_t estimate_ns)
+{
+	double x[BLAME_RESAMPLES];
+
+	samples_copy(w, offset, x);
+	return blame_interval_predicted(
+	    x, w->o->resamples, w->out->blocks, (double)estimate_ns);
 }
 #define INTERVAL(w, field, i) \
 	interval_at(w, offsetof(struct resample, field) + (i) * sizeof(double))
+#define PREDICTION(w, field, i, estimate_ns)                         \
+	prediction_at(w,                                             \
+	    offsetof(struct resample, field) + (i) * sizeof(double), \
+	    estimate_ns)
 
 /* True if a line gets a rank: it is a cause, with enough observations, and the
  * interval of its excess is above zero. */
@@ -372,8 +412,12 @@ report_intervals(struct blame_work *w)
 		r->line[i].share = INTERVAL(w, share, r->line[i].cause);
 		r->line[i].excess = INTERVAL(w, excess, r->line[i].cause);
 	}
-	for (unsigned k = 0; k < r->together; k++)
-		r->line[w->line_of[k]].without = INTERVAL(w, without, k);
+	for (unsigned k = 0; k < r->together; k++) {
+		struct blame_line *l = &r->line[w->line_of[k]];
+
+		l->without = PREDICTION(w, without, k, l->without_ns);
+		l->without_queue = PREDICTION(w, queue, k, l->without_queue_ns);
+	}
 	report_ranks(r);
 }
 
@@ -415,16 +459,13 @@ report_pairs(struct blame_work *w)
 static void
 work_fini(struct blame_work *w)
 {
-	for (unsigned i = 0; i < BLAME_TOGETHER; i++)
-		blame_order_fini(&w->single[i]);
-	for (unsigned i = 0; i < BLAME_PAIRS; i++)
-		blame_order_fini(&w->both[i]);
+	blame_cells_fini(&w->cells);
 	blame_removable_fini(&w->removable);
 	free(w->sample);
 }
 
 static int
-work_begin(struct blame_work *w, struct blame_set *s,
+work_divide(struct blame_work *w, struct blame_set *s,
     const struct blame_options *o, struct blame_report *out)
 {
 	int err;
@@ -447,6 +488,24 @@ work_begin(struct blame_work *w, struct blame_set *s,
 }
 
 int
+blame_divide(struct blame_set *s, double p, struct blame_report *out)
+{
+	struct blame_options o = {.p = p};
+	struct blame_work w;
+
+	return work_divide(&w, s, &o, out);
+}
+
+static int
+work_begin(struct blame_work *w, struct blame_set *s,
+    const struct blame_options *o, struct blame_report *out)
+{
+	int err = work_divide(w, s, o, out);
+
+	return err != 0 ? err : blame_cells_init(&w->cells, s, o);
+}
+
+int
 blame_analyze(struct blame_set *s, const struct blame_options *o,
     struct blame_report *out)
 {
@@ -457,9 +516,9 @@ blame_analyze(struct blame_set *s, const struct blame_options *o,
 		return err;
 	err = report_together(&w);
 	if (err == 0)
-		err = report_queue(&w);
-	if (err == 0)
 		err = samples_take(&w);
+	if (err == 0)
+		err = report_queue(&w);
 	if (err == 0)
 		err = report_episodes(&w);
 	if (err == 0) {
@@ -521,9 +580,8 @@ blame_against(struct blame_set *now, struct blame_set *then,
 	if (err != 0)
 		return err;
 	err = work_begin(&b, then, &other, &report[1]);
-	if (err != 0)
-		return err;
-	err = samples_take(&a);
+	if (err == 0)
+		err = samples_take(&a);
 	if (err == 0)
 		err = samples_take(&b);
 	if (err == 0)

@@ -21,7 +21,7 @@
 #define BESIDE 64
 
 struct busy {
-	double sum[BLAME_CAUSES]; /* of the period so far */
+	double sum[BLAME_CAUSES]; /* by column, of the period so far */
 	int64_t end_ns;		  /* of the latest request */
 	bool begun;
 };
@@ -57,8 +57,8 @@ busy_over(const struct busy *b, const struct blame_account *a)
 static void
 parts_add(double *sum, const struct blame_set *s, size_t i)
 {
-	for (unsigned c = 0; c < s->shape.causes; c++)
-		sum[c] += (double)s->part[i * s->shape.causes + c];
+	for (unsigned k = 0; k < s->columns; k++)
+		sum[k] += (double)s->part[i * s->columns + k];
 }
 
 /* True if time of this kind can leave such a wait behind: requests that wait
@@ -70,28 +70,34 @@ leaves(enum blame_kind kind, enum blame_kind wait)
 	       (kind == BLAME_CPU && wait == BLAME_QUEUE);
 }
 
-/* Add to extra the waits of one kind in row i, without those in gone, divided
- * in proportion to the causes of sum. */
+/* Add the waits of one kind in row i, without those in gone, to r's parts of
+ * the row, divided in proportion to the causes of sum. */
 static void
 wait_move(const double *sum, const struct blame_set *s, size_t i,
-    enum blame_kind wait, uint64_t gone, double *extra)
+    enum blame_kind wait, uint64_t gone, struct blame_removable *r)
 {
 	double waited = 0, all = 0;
 
-	for (unsigned c = 0; c < s->shape.causes; c++) {
+	for (uint64_t left = s->present; left != 0; left &= left - 1) {
+		unsigned c = (unsigned)__builtin_ctzll(left);
 		enum blame_kind kind = s->shape.cause[c].kind;
 
 		if (kind == wait && (gone >> c & 1) == 0)
-			waited += (double)s->part[i * s->shape.causes + c];
+			waited += (double)blame_part(s, i, c);
 		if (leaves(kind, wait) || kind == BLAME_BASE ||
 		    kind == BLAME_UNEXPLAINED)
-			all += sum[c];
+			all += sum[s->column[c]];
 	}
 	if (waited == 0 || all == 0)
 		return;
-	for (unsigned c = 0; c < s->shape.causes; c++)
-		if (leaves(s->shape.cause[c].kind, wait))
-			extra[i * s->shape.causes + c] += waited * sum[c] / all;
+	for (unsigned k = 0; k < r->causes; k++) {
+		unsigned c = r->cause[k];
+
+		if (leaves(s->shape.cause[c].kind, wait) &&
+		    (s->present >> c & 1) != 0)
+			r->part[i * r->causes + k] +=
+			    waited * sum[s->column[c]] / all;
+	}
 }
 
 /* Sum the parts of row at[k] and of the rows that overlap with it. */
@@ -101,7 +107,7 @@ beside_add(double *sum, const struct blame_set *s, const uint32_t *at, size_t k)
 	const struct blame_account *a = &s->row[at[k]];
 	size_t end = k + BESIDE < s->rows ? k + BESIDE + 1 : s->rows;
 
-	memset(sum, 0, s->shape.causes * sizeof(*sum));
+	memset(sum, 0, s->columns * sizeof(*sum));
 	for (size_t j = k < BESIDE ? 0 : k - BESIDE; j < end; j++) {
 		const struct blame_account *b = &s->row[at[j]];
 
@@ -114,15 +120,15 @@ beside_add(double *sum, const struct blame_set *s, const uint32_t *at, size_t k)
 static bool
 waits_for_cpu(const struct blame_set *s, size_t i)
 {
-	for (unsigned c = 0; c < s->shape.causes; c++)
-		if (s->shape.cause[c].kind == BLAME_CPU &&
-		    s->part[i * s->shape.causes + c] > 0)
+	for (unsigned k = 0; k < s->columns; k++)
+		if (s->shape.cause[s->cause[k]].kind == BLAME_CPU &&
+		    s->part[i * s->columns + k] > 0)
 			return true;
 	return false;
 }
 
 int
-blame_backlog(struct blame_set *s, uint64_t gone, double *extra)
+blame_backlog(struct blame_set *s, uint64_t gone, struct blame_removable *r)
 {
 	uint32_t *at = malloc((s->rows + 1) * sizeof(*at));
 	double sum[BLAME_CAUSES];
@@ -140,14 +146,14 @@ blame_backlog(struct blame_set *s, uint64_t gone, double *extra)
 		if (a->server != server || busy_over(&b, a))
 			b = (struct busy){.end_ns = INT64_MIN};
 		server = a->server;
-		wait_move(b.sum, s, at[k], BLAME_QUEUE, gone, extra);
+		wait_move(b.sum, s, at[k], BLAME_QUEUE, gone, r);
 		parts_add(b.sum, s, at[k]);
 		b.begun = true;
 		if (a->end_ns > b.end_ns)
 			b.end_ns = a->end_ns;
 		if (waits_for_cpu(s, at[k])) {
 			beside_add(sum, s, at, k);
-			wait_move(sum, s, at[k], BLAME_CPU, gone, extra);
+			wait_move(sum, s, at[k], BLAME_CPU, gone, r);
 		}
 	}
 	free(at);

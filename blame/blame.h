@@ -225,12 +225,13 @@ struct blame_line {
 	bool removable;	    /* true: the members from without_ns to shapley_ns
 			     * are known; at most BLAME_TOGETHER lines */
 	int64_t without_ns; /* q(p) without it */
-	struct blame_interval without;
 	int64_t without_queue_ns; /* q(p) without it and its queue */
-	double shapley_ns;	  /* NaN unless removable */
-	unsigned episodes;	  /* distinct episodes in the tail */
-	bool enough;		  /* enough episodes and requests to rank it */
-	unsigned rank; /* from 1; overlapping intervals share one; 0: not
+	/* Of the q(p) that another time, as long, would have without it. */
+	struct blame_interval without, without_queue;
+	double shapley_ns; /* NaN unless removable */
+	unsigned episodes; /* distinct episodes in the tail */
+	bool enough;	   /* enough episodes and requests to rank it */
+	unsigned rank;	   /* from 1; overlapping intervals share one; 0: not
 		        * enough, the excess may be zero, or UNEXPLAINED */
 };
 
@@ -254,6 +255,7 @@ struct blame_report {
 	struct blame_interval q;
 	double explained; /* part of q(p) - q(0.5) that has a cause, 0 .. 1 */
 	size_t beyond;	  /* accounts beyond q(p) */
+	double slower;	  /* requests beyond q(p): their weight */
 	size_t blocks;
 	int64_t block_ns;
 	unsigned resamples;
@@ -281,6 +283,19 @@ struct blame_report {
  */
 int blame_analyze(struct blame_set *s, const struct blame_options *o,
     struct blame_report *out);
+
+/* The interval of the q(p) that another time, as long, would have without these
+ * causes.
+ *   o  p, 0 < p < 1, resamples (> 0) and seed
+ * Returns 0, -ENODATA (no account) or -ENOMEM.  Cost: resamples times the rows
+ * above q(p). */
+int blame_without_interval(struct blame_set *s, const struct blame_options *o,
+    uint64_t causes, bool queue, struct blame_interval *out);
+
+/* Fill in only what needs no resamples and no subsets: from p to p50_ns,
+ * beyond, slower, and of each line what is above its intervals.  Returns as
+ * blame_analyze. */
+int blame_divide(struct blame_set *s, double p, struct blame_report *out);
 
 /* Why q(p) of one time differs from that of another, by cause. */
 struct blame_change {

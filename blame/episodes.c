@@ -34,7 +34,7 @@ stays_fill(const struct blame_set *s, unsigned cause, size_t from,
 
 	for (size_t i = from; i < s->rows; i++) {
 		const struct blame_account *a = &s->row[i];
-		int64_t x = s->part[i * s->shape.causes + cause];
+		int64_t x = blame_part(s, i, cause);
 
 		if (x > 0 && (x >= a->total_ns / 10 || x >= least_ns))
 			stay[n++] = (struct stay){

@@ -280,7 +280,7 @@ column_impact(const struct blame_set *s, struct value_column *c, double p,
 	for (size_t i = 0; i < s->rows; i++)
 		if (!isnan(c->x[i]))
 			n[rows++] = (struct blame_number){
-			    c->x[i], s->row[i].weight, (uint32_t)i};
+			    c->x[i], s->row[i].weight, (uint32_t)i, 0};
 	blame_number_sort(n, rows);
 	for (size_t i = 0; i < rows; i++)
 		c->weight += n[i].w;
@@ -404,7 +404,7 @@ blame_cause_impact(
 	if (err != 0)
 		return err;
 	for (size_t i = 0; i < s->rows; i++)
-		c.x[i] = (double)s->part[i * s->shape.causes + cause];
+		c.x[i] = (double)blame_part(s, i, cause);
 	err = column_impact(s, &c, p, out);
 	column_fini(&c);
 	return err;

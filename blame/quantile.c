@@ -3,6 +3,7 @@
 #include "blame/set.h"
 
 #include "base/array.h"
+#include "base/random.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,16 +39,12 @@ blame_rank(const struct blame_set *s, const struct blame_draw *d, double p)
 }
 
 static void
-mean_add(
-    const struct blame_set *s, size_t i, double w, double mean[BLAME_CAUSES])
+row_add(const struct blame_set *s, size_t i, double w, double *sum)
 {
-	const int64_t *part = s->part + i * s->shape.causes;
+	const int64_t *part = s->part + i * s->columns;
 
-	for (uint64_t left = s->present; left != 0; left &= left - 1) {
-		unsigned c = (unsigned)__builtin_ctzll(left);
-
-		mean[c] += w * (double)part[c];
-	}
+	for (unsigned k = 0; k < s->columns; k++)
+		sum[k] += w * (double)part[k];
 }
 
 /* Mean of each cause over ranks low .. high; set sorted. */
@@ -56,9 +53,9 @@ blame_mean(const struct blame_set *s, const struct blame_draw *d, double low,
     double high, double *mean)
 {
 	double from = (1 - high) * d->weight, to = (1 - low) * d->weight;
+	double sum[BLAME_CAUSES] = {0}; /* by column */
 	double above = 0, within = 0;
 
-	memset(mean, 0, s->shape.causes * sizeof(*mean));
 	for (size_t i = s->rows; i-- > 0 && above < to;) {
 		double next = above + blame_weight(s, d, i);
 		/* Of a row across an edge only the weight inside counts. */
@@ -68,10 +65,11 @@ blame_mean(const struct blame_set *s, const struct blame_draw *d, double low,
 		if (w <= 0)
 			continue;
 		within += w;
-		mean_add(s, i, w, mean);
+		row_add(s, i, w, sum);
 	}
-	for (unsigned c = 0; within > 0 && c < s->shape.causes; c++)
-		mean[c] /= within;
+	memset(mean, 0, s->shape.causes * sizeof(*mean));
+	for (unsigned k = 0; within > 0 && k < s->columns; k++)
+		mean[s->cause[k]] = sum[k] / within;
 }
 
 double
@@ -173,4 +171,58 @@ void
 blame_number_sort(struct blame_number *number, size_t n)
 {
 	qsort(number, n, sizeof(*number), number_compare);
+}
+
+static void
+number_swap(struct blame_number *a, struct blame_number *b)
+{
+	struct blame_number was = *a;
+
+	*a = *b;
+	*b = was;
+}
+
+/* Move the numbers of n that are above its last one to the front, then that
+ * one.  Returns how many are above, and adds their weight to *above. */
+static size_t
+number_part(struct blame_number *number, size_t n, double *above)
+{
+	struct blame_number *last = &number[n - 1];
+	size_t at = 0;
+
+	for (size_t i = 0; i + 1 < n; i++) {
+		if (number_compare(&number[i], last) < 0)
+			continue;
+		*above += number[i].w;
+		number_swap(&number[at++], &number[i]);
+	}
+	number_swap(&number[at], last);
+	return at;
+}
+
+size_t
+blame_number_top(struct blame_number *number, size_t n, double weight)
+{
+	size_t first = 0, end = n; /* the last one to take is between */
+	double above = 0;	   /* weight of those before first */
+	uint64_t seed = n;
+
+	/* Quickselect; a random place, as the order may be any. */
+	while (first < end) {
+		size_t length = end - first, at;
+		double larger = above;
+
+		number_swap(&number[first + splitmix64(&seed) % length],
+		    &number[end - 1]);
+		at = first + number_part(number + first, length, &larger);
+		if (larger > weight) {
+			end = at;
+			continue;
+		}
+		above = larger + number[at].w;
+		first = at + 1;
+		if (above > weight)
+			break;
+	}
+	return first;
 }

@@ -65,10 +65,32 @@ cells_number(struct blame_cells *c, const struct blame_set *s, int64_t first_ns)
 	}
 }
 
+/* Draw one resample; returns its W. */
+static double
+cells_draw(const struct blame_cells *c, uint32_t *times, uint64_t *seed)
+{
+	double weight;
+
+	do {
+		weight = 0;
+		memset(times, 0, c->cells * sizeof(*times));
+		for (size_t b = 0; b < c->blocks; b++) {
+			size_t at = splitmix64(seed) % c->cells;
+
+			for (size_t k = 0; k < c->run; k++)
+				times[(at + k) % c->cells]++;
+		}
+		for (size_t k = 0; k < c->cells; k++)
+			weight += times[k] * c->weight[k];
+	} while (weight <= 0);
+	return weight;
+}
+
 int
 blame_cells_init(struct blame_cells *c, const struct blame_set *s,
     const struct blame_options *o)
 {
+	uint64_t seed = o->seed;
 	int64_t first_ns, last_ns;
 
 	*c = (struct blame_cells){0};
@@ -83,12 +105,17 @@ blame_cells_init(struct blame_cells *c, const struct blame_set *s,
 	c->blocks = (c->cells + c->run - 1) / c->run;
 	c->cell = malloc((s->rows + 1) * sizeof(*c->cell));
 	c->weight = calloc(c->cells, sizeof(*c->weight));
-	c->times = calloc(c->cells, sizeof(*c->times));
-	if (c->cell == NULL || c->weight == NULL || c->times == NULL) {
+	c->times =
+	    calloc(c->cells * (size_t)(o->resamples + 1), sizeof(*c->times));
+	c->drawn = calloc(o->resamples + 1, sizeof(*c->drawn));
+	if (c->cell == NULL || c->weight == NULL || c->times == NULL ||
+	    c->drawn == NULL) {
 		blame_cells_fini(c);
 		return -ENOMEM;
 	}
 	cells_number(c, s, first_ns);
+	for (unsigned i = 0; i < o->resamples; i++)
+		c->drawn[i] = cells_draw(c, c->times + i * c->cells, &seed);
 	return 0;
 }
 
@@ -98,27 +125,16 @@ blame_cells_fini(struct blame_cells *c)
 	free(c->cell);
 	free(c->weight);
 	free(c->times);
+	free(c->drawn);
 	*c = (struct blame_cells){0};
 }
 
 struct blame_draw
-blame_cells_draw(struct blame_cells *c, uint64_t *seed)
+blame_cells_draw(const struct blame_cells *c, unsigned i)
 {
-	struct blame_draw d = {.cell = c->cell, .times = c->times};
-
-	do {
-		d.weight = 0;
-		memset(c->times, 0, c->cells * sizeof(*c->times));
-		for (size_t b = 0; b < c->blocks; b++) {
-			size_t at = splitmix64(seed) % c->cells;
-
-			for (size_t k = 0; k < c->run; k++)
-				c->times[(at + k) % c->cells] += 1;
-		}
-		for (size_t k = 0; k < c->cells; k++)
-			d.weight += c->times[k] * c->weight[k];
-	} while (d.weight <= 0);
-	return d;
+	return (struct blame_draw){.cell = c->cell,
+	    .times = c->times + i * c->cells,
+	    .weight = c->drawn[i]};
 }
 
 /* The part of resamples to leave out at each end.  Resamples of b blocks spread
@@ -148,4 +164,18 @@ blame_interval_of(double *x, size_t n, size_t blocks)
 	array_sort_double(x, n);
 	return (struct blame_interval){
 	    llround(x[out]), llround(x[n - 1 - out])};
+}
+
+struct blame_interval
+blame_interval_predicted(double *x, size_t n, size_t blocks, double estimate)
+{
+	double first = n > 0 ? x[0] : 0;
+
+	/* Resamples are independent, so the next one is a second one. */
+	for (size_t i = 0; i < n; i++) {
+		double next = i + 1 < n ? x[i + 1] : first;
+
+		x[i] = estimate > 0 ? x[i] * next / estimate : x[i] + next;
+	}
+	return blame_interval_of(x, n, blocks);
 }

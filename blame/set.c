@@ -1,7 +1,8 @@
 /* set.c: collecting accounts, and thinning them where there are too many.
  *
- * Rows, parts and values are three arrays of one order.  Thinning leaves out
- * fast requests only, because the question is about the tail. */
+ * Rows, parts and values are three arrays of one order.  Only causes that occur
+ * have parts: of the many that are known a service has a few.  Thinning leaves
+ * out fast requests only, because the question is about the tail. */
 #include "blame/set.h"
 
 #include "base/array.h"
@@ -60,29 +61,23 @@ account_valid(const struct blame_set *s, const struct blame_account *a,
 	return left == 0;
 }
 
+/* Make room for so many rows and columns. */
 static int
-set_reserve(struct blame_set *s)
+set_resize(struct blame_set *s, size_t room, unsigned columns)
 {
-	const struct blame_shape *shape = &s->shape;
-	size_t room = s->room == 0 ? 1024 : 2 * s->room;
-	void *grown;
-
-	if (s->rows < s->room)
-		return 0;
-	if (room > shape->rows_max)
-		room = shape->rows_max;
 	/* One more row, for set_permute. */
-	grown = reallocarray(s->row, room + 1, sizeof(*s->row));
+	void *grown = reallocarray(s->row, room + 1, sizeof(*s->row));
+
 	if (grown == NULL)
 		return -ENOMEM;
 	s->row = grown;
-	grown =
-	    reallocarray(s->part, (room + 1) * shape->causes, sizeof(*s->part));
+	grown = reallocarray(s->part, (room + 1) * (columns > 0 ? columns : 1),
+	    sizeof(*s->part));
 	if (grown == NULL)
 		return -ENOMEM;
 	s->part = grown;
 	grown = reallocarray(
-	    s->value, (room + 1) * (shape->values + 1), sizeof(*s->value));
+	    s->value, (room + 1) * (s->shape.values + 1), sizeof(*s->value));
 	if (grown == NULL)
 		return -ENOMEM;
 	s->value = grown;
@@ -90,16 +85,60 @@ set_reserve(struct blame_set *s)
 	return 0;
 }
 
+static int
+set_reserve(struct blame_set *s)
+{
+	size_t room = s->room == 0 ? 1024 : 2 * s->room;
+
+	if (s->rows < s->room)
+		return 0;
+	if (room > s->shape.rows_max)
+		room = s->shape.rows_max;
+	return set_resize(s, room, s->columns);
+}
+
+/* Give a cause a column, which is zero in all rows so far. */
+static int
+column_add(struct blame_set *s, unsigned cause)
+{
+	unsigned was = s->columns, now = was + 1;
+	int err = set_resize(s, s->room, now);
+
+	if (err != 0)
+		return err;
+	for (size_t i = s->rows; i-- > 0;) {
+		memmove(s->part + i * now, s->part + i * was,
+		    was * sizeof(*s->part));
+		s->part[i * now + was] = 0;
+	}
+	s->column[cause] = (uint8_t)was;
+	s->cause[was] = (uint8_t)cause;
+	s->columns = now;
+	s->present |= UINT64_C(1) << cause;
+	return 0;
+}
+
+static int
+columns_add(struct blame_set *s, const int64_t *cause_ns)
+{
+	int err = 0;
+
+	for (unsigned c = 0; err == 0 && c < s->shape.causes; c++)
+		if (cause_ns[c] != 0 && (s->present >> c & 1) == 0)
+			err = column_add(s, c);
+	return err;
+}
+
 static void
 row_move(struct blame_set *s, size_t to, size_t from)
 {
-	unsigned causes = s->shape.causes, values = s->shape.values;
+	unsigned columns = s->columns, values = s->shape.values;
 
 	if (to == from)
 		return;
 	s->row[to] = s->row[from];
-	memcpy(s->part + to * causes, s->part + from * causes,
-	    causes * sizeof(*s->part));
+	memcpy(s->part + to * columns, s->part + from * columns,
+	    columns * sizeof(*s->part));
 	if (values != 0)
 		memcpy(s->value + to * values, s->value + from * values,
 		    values * sizeof(*s->value));
@@ -160,12 +199,12 @@ blame_add(struct blame_set *s, const struct blame_account *account,
 	row.level = 0;
 	if (!row_level(s, &row))
 		return 0;
+	err = columns_add(s, cause_ns);
+	if (err != 0)
+		return err;
 	s->row[s->rows] = row;
-	for (unsigned c = 0; c < s->shape.causes; c++) {
-		s->part[s->rows * s->shape.causes + c] = cause_ns[c];
-		if (cause_ns[c] != 0)
-			s->present |= UINT64_C(1) << c;
-	}
+	for (unsigned k = 0; k < s->columns; k++)
+		s->part[s->rows * s->columns + k] = cause_ns[s->cause[k]];
 	for (unsigned v = 0; v < values; v++)
 		s->value[s->rows * values + v] =
 		    value == NULL ? (double)NAN : value[v];
@@ -179,12 +218,16 @@ blame_select(const struct blame_set *s, int64_t from_ns, int64_t to_ns,
     struct blame_set **out)
 {
 	int err = blame_new(out, &s->shape);
+	int64_t cause_ns[BLAME_CAUSES] = {0};
 
-	for (size_t i = 0; err == 0 && i < s->rows; i++)
-		if (s->row[i].end_ns >= from_ns && s->row[i].end_ns < to_ns)
-			err = blame_add(*out, &s->row[i],
-			    s->part + i * s->shape.causes,
-			    s->value + i * s->shape.values);
+	for (size_t i = 0; err == 0 && i < s->rows; i++) {
+		if (s->row[i].end_ns < from_ns || s->row[i].end_ns >= to_ns)
+			continue;
+		for (unsigned k = 0; k < s->columns; k++)
+			cause_ns[s->cause[k]] = s->part[i * s->columns + k];
+		err = blame_add(
+		    *out, &s->row[i], cause_ns, s->value + i * s->shape.values);
+	}
 	return err;
 }
 
@@ -198,7 +241,7 @@ size_t
 blame_bytes(const struct blame_set *s)
 {
 	return sizeof(*s) +
-	       s->room * (sizeof(*s->row) + s->shape.causes * sizeof(*s->part) +
+	       s->room * (sizeof(*s->row) + s->columns * sizeof(*s->part) +
 			     (s->shape.values + 1) * sizeof(*s->value));
 }
 

@@ -115,7 +115,6 @@ blame_where_interval(struct blame_set *s, const struct blame_options *o,
 	struct blame_interval found;
 	struct blame_cells cells;
 	double x[BLAME_RESAMPLES];
-	uint64_t seed = o->seed;
 	int err = has == NULL ? -ENOMEM : blame_sort(s);
 
 	if (err == 0)
@@ -127,7 +126,7 @@ blame_where_interval(struct blame_set *s, const struct blame_options *o,
 	for (size_t i = 0; i < s->rows; i++)
 		has[i] = key(&s->row[i], user) == place->key;
 	for (unsigned i = 0; i < o->resamples; i++) {
-		struct blame_draw d = blame_cells_draw(&cells, &seed);
+		struct blame_draw d = blame_cells_draw(&cells, i);
 
 		x[i] = unit * tail_part(s, &d, o->p, has);
 	}
@@ -144,9 +143,8 @@ blame_examples(
     struct blame_set *s, double p, unsigned cause, uint64_t *id, unsigned max)
 {
 	struct blame_draw all = blame_draw_all(s);
-	const int64_t *part = s->part + cause;
-	unsigned causes = s->shape.causes, n = 0;
 	size_t row[BLAME_EXAMPLES];
+	unsigned n = 0;
 
 	if (s->rows == 0 || blame_sort(s) != 0)
 		return 0;
@@ -155,14 +153,15 @@ blame_examples(
 	for (size_t i = blame_rank(s, &all, p); i < s->rows; i++) {
 		unsigned at = n < max ? n++ : max;
 
-		for (; at > 0 && part[row[at - 1] * causes] < part[i * causes];
+		for (; at > 0 && blame_part(s, row[at - 1], cause) <
+				     blame_part(s, i, cause);
 		     at--)
 			if (at < max)
 				row[at] = row[at - 1];
 		if (at < max)
 			row[at] = i;
 	}
-	while (n > 0 && part[row[n - 1] * causes] == 0)
+	while (n > 0 && blame_part(s, row[n - 1], cause) == 0)
 		n--;
 	for (unsigned k = 0; k < n; k++)
 		id[k] = s->row[row[k]].id;

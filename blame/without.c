@@ -1,8 +1,7 @@
 /* without.c: what a percentile would be if some causes had taken no time.
  *
- * T' = T - x[c], summed over the causes.  T' <= T, so a row whose T is below
- * q(T') with all causes gone is in no subset's tail: the other rows, a few per
- * cent of all, are sorted for each subset. */
+ * T' = T - x[c], summed over the causes.  Only the rows with the largest T' are
+ * brought into order: those of the tail. */
 #include "blame/set.h"
 
 #include <errno.h>
@@ -11,18 +10,27 @@
 
 /* A cause's times, ascending. */
 static struct blame_number *
-times_of(const struct blame_set *s, unsigned cause)
+times_of(
+    const struct blame_set *s, const struct blame_removable *r, unsigned cause)
 {
 	struct blame_number *n = malloc((s->rows + 1) * sizeof(*n));
 
 	for (size_t i = 0; n != NULL && i < s->rows; i++)
-		n[i] = (struct blame_number){
-		    .x = (double)s->part[i * s->shape.causes + cause],
-		    .w = s->row[i].weight,
-		    .row = (uint32_t)i};
+		n[i] =
+		    (struct blame_number){.x = (double)blame_part(s, i, cause),
+			.w = s->row[i].weight,
+			.row = (uint32_t)i,
+			.cell = r->cell != NULL ? r->cell[i] : 0};
 	if (n != NULL)
 		blame_number_sort(n, s->rows);
 	return n;
+}
+
+/* The weight of a number in a draw. */
+static inline double
+number_weight(const struct blame_number *n, const struct blame_draw *d)
+{
+	return d->times == NULL ? n->w : n->w * d->times[n->cell];
 }
 
 static double
@@ -32,7 +40,7 @@ median_of(const struct blame_set *s, const struct blame_draw *d,
 	double below = 0;
 
 	for (size_t i = 0; i < s->rows; i++) {
-		below += blame_weight(s, d, n[i].row);
+		below += number_weight(&n[i], d);
 		if (below >= d->weight / 2)
 			return n[i].x;
 	}
@@ -57,13 +65,13 @@ removable_cause(
 	if (s->shape.cause[c].kind == BLAME_UNEXPLAINED)
 		return 0;
 	if (s->shape.cause[c].kind == BLAME_BASE) {
-		r->base[k] = times_of(s, c);
+		r->base[k] = times_of(s, r, c);
 		if (r->base[k] == NULL)
 			return -ENOMEM;
 		r->keeps[k] = median_of(s, &all, r->base[k]);
 	}
 	for (size_t i = 0; i < s->rows; i++) {
-		double x = (double)s->part[i * s->shape.causes + c];
+		double x = (double)blame_part(s, i, c);
 
 		r->part[i * r->causes + k] = fmax(0, x - r->keeps[k]);
 	}
@@ -71,27 +79,12 @@ removable_cause(
 }
 
 int
-blame_removable_queue(
-    struct blame_removable *r, struct blame_set *s, uint64_t gone)
-{
-	double *extra = calloc(s->rows * s->shape.causes + 1, sizeof(*extra));
-	int err = extra == NULL ? -ENOMEM : blame_backlog(s, gone, extra);
-
-	for (size_t i = 0; err == 0 && i < s->rows; i++)
-		for (unsigned k = 0; k < r->causes; k++)
-			r->part[i * r->causes + k] +=
-			    extra[i * s->shape.causes + r->cause[k]];
-	free(extra);
-	return err;
-}
-
-int
-blame_removable_init(
-    struct blame_removable *r, struct blame_set *s, uint64_t causes)
+blame_removable_init(struct blame_removable *r, struct blame_set *s,
+    uint64_t causes, const uint32_t *cell)
 {
 	int err = 0;
 
-	*r = (struct blame_removable){0};
+	*r = (struct blame_removable){.cell = cell};
 	for (unsigned c = 0; c < s->shape.causes; c++)
 		if ((causes >> c & 1) != 0)
 			r->cause[r->causes++] = c;
@@ -114,31 +107,51 @@ blame_removable_fini(struct blame_removable *r)
 	*r = (struct blame_removable){0};
 }
 
-static double
-left_of(const struct blame_set *s, const struct blame_removable *r,
-    unsigned subset, size_t i)
+/* Fill in the numbers of all rows with at least that time left without a
+ * subset.  Returns how many. */
+static size_t
+left_fill(struct blame_number *left, const struct blame_set *s,
+    const struct blame_removable *r, uint64_t subset, double least)
 {
-	double left = (double)s->row[i].total_ns;
+	size_t n = 0;
 
-	for (unsigned k = 0; k < r->causes; k++)
-		if ((subset >> k & 1) != 0)
-			left -= r->part[i * r->causes + k];
-	return fmax(0, left);
+	for (size_t i = 0; i < s->rows; i++) {
+		double x = (double)s->row[i].total_ns;
+
+		for (uint64_t gone = subset; gone != 0; gone &= gone - 1)
+			x -= r->part[i * r->causes +
+				     (unsigned)__builtin_ctzll(gone)];
+		x = fmax(0, x);
+		if (x < least)
+			continue;
+		left[n++] = (struct blame_number){.x = x,
+		    .w = s->row[i].weight,
+		    .row = (uint32_t)i,
+		    .cell = r->cell != NULL ? r->cell[i] : 0};
+	}
+	return n;
+}
+
+double
+blame_subset_quantile(const struct blame_set *s,
+    const struct blame_removable *r, uint64_t subset, double above,
+    double least, struct blame_number *room)
+{
+	size_t n = left_fill(room, s, r, subset, least);
+	size_t top = blame_number_top(room, n, above);
+
+	return top == 0 ? least : room[top - 1].x;
 }
 
 int
 blame_order_init(struct blame_order *o, const struct blame_set *s,
-    const struct blame_removable *r, unsigned subset, size_t from)
+    const struct blame_removable *r, uint64_t subset, double weight)
 {
-	o->n = s->rows - from;
-	o->left = malloc((o->n + 1) * sizeof(*o->left));
+	o->left = malloc((s->rows + 1) * sizeof(*o->left));
 	if (o->left == NULL)
 		return -ENOMEM;
-	for (size_t i = from; i < s->rows; i++)
-		o->left[i - from] =
-		    (struct blame_number){.x = left_of(s, r, subset, i),
-			.w = s->row[i].weight,
-			.row = (uint32_t)i};
+	o->n = blame_number_top(
+	    o->left, left_fill(o->left, s, r, subset, 0), weight);
 	blame_number_sort(o->left, o->n);
 	return 0;
 }
@@ -151,15 +164,14 @@ blame_order_fini(struct blame_order *o)
 }
 
 double
-blame_order_at(const struct blame_order *o, const struct blame_set *s,
-    const struct blame_draw *d, double p, uint32_t *row)
+blame_order_at(const struct blame_order *o, const struct blame_draw *d,
+    double p, uint32_t *row)
 {
-	double above = 0, at = 0;
+	double above = 0, at = o->n > 0 ? o->left[0].x : 0;
 
-	*row = 0;
-
+	*row = o->n > 0 ? o->left[0].row : 0;
 	for (size_t i = o->n; i-- > 0;) {
-		double w = blame_weight(s, d, o->left[i].row);
+		double w = number_weight(&o->left[i], d);
 
 		if (w == 0)
 			continue;
@@ -173,32 +185,53 @@ blame_order_at(const struct blame_order *o, const struct blame_set *s,
 }
 
 double
-blame_order_quantile(const struct blame_order *o, const struct blame_set *s,
-    const struct blame_draw *d, double p)
+blame_order_quantile(
+    const struct blame_order *o, const struct blame_draw *d, double p)
 {
 	uint32_t row;
 
-	return blame_order_at(o, s, d, p, &row);
+	return blame_order_at(o, d, p, &row);
 }
 
-int
-blame_tail_begin(const struct blame_set *s, const struct blame_removable *r,
-    double p, size_t *from)
+double
+blame_order_without(const struct blame_order *o,
+    const struct blame_removable *r, const struct blame_draw *d,
+    uint64_t subset, const double *shift, double p)
+{
+	uint32_t row;
+	double left = blame_order_at(o, d, p, &row);
+
+	for (; subset != 0; subset &= subset - 1) {
+		unsigned k = (unsigned)__builtin_ctzll(subset);
+
+		if (r->part[row * r->causes + k] > 0)
+			left += shift[k];
+	}
+	return fmax(0, left);
+}
+
+/* All of r's causes. */
+static uint64_t
+subset_all(const struct blame_removable *r)
+{
+	return r->causes < 64 ? (UINT64_C(1) << r->causes) - 1 : UINT64_MAX;
+}
+
+/* Bring all rows into the order of what is left without these causes. */
+static int
+without_order(struct blame_order *o, struct blame_removable *r,
+    struct blame_set *s, uint64_t causes, bool queue, const uint32_t *cell)
 {
 	struct blame_draw all = blame_draw_all(s);
-	struct blame_order o;
-	double least;
-	int err = blame_order_init(&o, s, r, (1U << r->causes) - 1, 0);
+	int err = blame_removable_init(r, s, causes, cell);
 
-	*from = 0;
+	if (err == 0 && queue)
+		err = blame_backlog(s, causes, r);
+	if (err == 0)
+		err = blame_order_init(o, s, r, subset_all(r), all.weight);
 	if (err != 0)
-		return err;
-	/* Twice the tail, because a resample may have less of it. */
-	least = blame_order_quantile(&o, s, &all, fmax(0, 2 * p - 1));
-	blame_order_fini(&o);
-	while (*from < s->rows && (double)s->row[*from].total_ns < least)
-		++*from;
-	return 0;
+		blame_removable_fini(r);
+	return err;
 }
 
 int
@@ -211,23 +244,46 @@ blame_without(struct blame_set *s, uint64_t causes, bool queue, const double *p,
 	int err = blame_sort(s);
 
 	if (err == 0)
-		err = blame_removable_init(&r, s, causes);
+		err = without_order(&o, &r, s, causes, queue, NULL);
 	if (err != 0)
 		return err;
-	if (queue)
-		err = blame_removable_queue(&r, s, causes);
-	for (unsigned k = 1; k < r.causes; k++)
-		for (size_t i = 0; i < s->rows; i++)
-			r.part[i * r.causes] += r.part[i * r.causes + k];
-	if (err == 0)
-		err = blame_order_init(&o, s, &r, r.causes != 0, 0);
-	if (err == 0) {
-		for (unsigned i = 0; i < n; i++)
-			out_ns[i] =
-			    llround(blame_order_quantile(&o, s, &all, p[i]));
-		blame_order_fini(&o);
-	}
+	for (unsigned i = 0; i < n; i++)
+		out_ns[i] = llround(blame_order_quantile(&o, &all, p[i]));
+	blame_order_fini(&o);
 	blame_removable_fini(&r);
+	return 0;
+}
+
+int
+blame_without_interval(struct blame_set *s, const struct blame_options *o,
+    uint64_t causes, bool queue, struct blame_interval *out)
+{
+	struct blame_draw all = blame_draw_all(s), d;
+	double x[BLAME_RESAMPLES], shift[BLAME_CAUSES];
+	struct blame_removable r;
+	struct blame_cells cells;
+	struct blame_order order;
+	int err = s->rows == 0 ? -ENODATA : blame_sort(s);
+
+	if (err == 0)
+		err = blame_cells_init(&cells, s, o);
+	if (err != 0)
+		return err;
+	err = without_order(&order, &r, s, causes, queue, cells.cell);
+	for (unsigned i = 0; err == 0 && i < o->resamples; i++) {
+		d = blame_cells_draw(&cells, i);
+		for (unsigned k = 0; k < r.causes; k++)
+			shift[k] = blame_removable_shift(&r, s, &d, k);
+		x[i] = blame_order_without(
+		    &order, &r, &d, subset_all(&r), shift, o->p);
+	}
+	if (err == 0) {
+		*out = blame_interval_predicted(x, o->resamples, cells.blocks,
+		    blame_order_quantile(&order, &all, o->p));
+		blame_order_fini(&order);
+		blame_removable_fini(&r);
+	}
+	blame_cells_fini(&cells);
 	return err;
 }
 

@@ -49,34 +49,6 @@ accounts_get(
 	return text;
 }
 
-/* blame_rows_read, with a message. */
-static int
-rows_read(struct blame_rows *rows, char *text, int64_t from_ns, int64_t to_ns)
-{
-	int err = blame_rows_read(rows, text, from_ns, to_ns);
-
-	if (err != 0)
-		fprintf(stderr, "tailorctl: %s\n", rows->error);
-	return err;
-}
-
-/* Find when the latest account of a table ended; does not change the table.  0,
- * or a negative errno after a message. */
-static int
-newest_find(const char *text, int64_t *newest_ns)
-{
-	struct blame_rows rows;
-	char *copy = strdup(text);
-	int err = copy == NULL ? -ENOMEM : rows_read(&rows, copy, 0, 0);
-
-	if (copy != NULL) {
-		*newest_ns = rows.newest_ns;
-		blame_rows_fini(&rows);
-	}
-	free(copy);
-	return err;
-}
-
 /* Return the length of the period; by default an hour for a running tailor, or
  * less if --against is less. */
 static int64_t
@@ -92,25 +64,23 @@ period_ns(const struct ctl_options *o)
 	return hour_ns;
 }
 
-/* Read a period that ended until_ns before the latest account. */
+/* Read a period that ended until_ns before the latest account.  A running
+ * tailor has selected it, of a file it is selected here. */
 static int
 period_read(const struct ctl_options *o, struct blame_rows *rows,
     int64_t length_ns, int64_t until_ns)
 {
-	int64_t newest_ns = 0, from_ns = 0, to_ns = 0;
-	int err = 0;
+	bool file = o->file != NULL;
+	int err;
 	char *text =
 	    accounts_get(o, length_ns > 0 ? until_ns + length_ns : 0, until_ns);
 
 	if (text == NULL)
 		return -EIO;
-	if (o->file != NULL && (length_ns > 0 || until_ns > 0)) {
-		err = newest_find(text, &newest_ns);
-		from_ns = length_ns > 0 ? newest_ns - until_ns - length_ns : 0;
-		to_ns = until_ns > 0 ? newest_ns - until_ns : 0;
-	}
-	if (err == 0)
-		err = rows_read(rows, text, from_ns, to_ns);
+	err = blame_rows_read(
+	    rows, text, file ? length_ns : 0, file ? until_ns : 0);
+	if (err != 0)
+		fprintf(stderr, "tailorctl: %s\n", rows->error);
 	free(text);
 	return err;
 }

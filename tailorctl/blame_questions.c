@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/quantity.h"
 #include "tailorctl/blame.h"
 #include "base/terminal.h"
 
@@ -51,10 +52,49 @@ without_causes(const struct view *v)
 static const double percentiles[] = {0.5, 0.9, 0.99, 0.999, 1};
 #define PERCENTILES COUNT(percentiles)
 
-/* Percentiles without some causes. */
+/* Percentiles without some causes; the interval of the slowest is not known. */
 struct without {
-	int64_t was[PERCENTILES], alone[PERCENTILES], queue[PERCENTILES];
+	int64_t was[PERCENTILES];
+	struct {
+		int64_t ns[PERCENTILES];
+		struct blame_interval interval[PERCENTILES];
+	} left[2]; /* alone; with the queue behind them */
 };
+
+static int
+without_fill(const struct view *v, struct blame_set *s, uint64_t causes,
+    struct without *w)
+{
+	struct blame_options o = blame_view_options(&v->of);
+	int err = blame_without(s, 0, false, percentiles, PERCENTILES, w->was);
+
+	memset(w->left, 0, sizeof(w->left));
+	for (unsigned k = 0; err == 0 && k < 2; k++) {
+		err = blame_without(
+		    s, causes, k == 1, percentiles, PERCENTILES, w->left[k].ns);
+		for (unsigned i = 0; err == 0 && percentiles[i] < 1; i++) {
+			o.p = percentiles[i];
+			err = blame_without_interval(
+			    s, &o, causes, k == 1, &w->left[k].interval[i]);
+		}
+	}
+	return err;
+}
+
+/* A percentile without the causes, and its interval; "?" if it is too
+ * uncertain. */
+static void
+print_left(int64_t was_ns, int64_t ns, struct blame_interval i)
+{
+	char text[QUANTITY_INTERVAL_MAX];
+
+	printf("  %8s",
+	    blame_view_certain(was_ns, ns, i) ? plain_duration(ns) : "?");
+	printf(" %-20s", i.high_ns == 0 ? ""
+					: plain_format("(%s)",
+					      quantity_format_interval(
+						  i.low_ns, i.high_ns, text)));
+}
 
 static void
 print_without(const struct blame_route *route, const struct without *w)
@@ -62,13 +102,31 @@ print_without(const struct blame_route *route, const struct without *w)
 	static const char *const name[] = {"p50", "p90", "p99", "p99.9", "max"};
 
 	printf("%s\n", route->name);
-	printf("           measured     without   and its queue\n");
-	for (unsigned i = 0; i < PERCENTILES; i++)
-		printf("%-8s %10s  %10s  %14s\n", name[i],
-		    plain_duration(w->was[i]), plain_duration(w->alone[i]),
-		    plain_duration(w->queue[i]));
-	printf("if nothing else had changed; its queue: what requests waited "
-	       "behind it\n\n");
+	printf("       measured   without (95 %%)                 and its "
+	       "queue\n");
+	for (unsigned i = 0; i < PERCENTILES; i++) {
+		printf("%-6s %8s", name[i], plain_duration(w->was[i]));
+		for (unsigned k = 0; k < 2; k++)
+			print_left(w->was[i], w->left[k].ns[i],
+			    w->left[k].interval[i]);
+		putchar('\n');
+	}
+	printf("if nothing else had changed, in another time as long; its "
+	       "queue: what requests\nwaited behind it; ?: too uncertain, the "
+	       "interval is wider than the effect\n\n");
+}
+
+static void
+json_left(const struct without *w, unsigned k, unsigned i, const char *key,
+    const char *interval, struct json *j)
+{
+	json_key_int(j, key, w->left[k].ns[i]);
+	if (w->left[k].interval[i].high_ns == 0)
+		return;
+	json_key_array(j, interval);
+	json_int(j, w->left[k].interval[i].low_ns);
+	json_int(j, w->left[k].interval[i].high_ns);
+	json_array_end(j);
 }
 
 static void
@@ -79,8 +137,9 @@ json_without(const struct without *w, struct json *j)
 		json_object_begin(j);
 		json_key_double(j, "percentile", 100 * percentiles[i]);
 		json_key_int(j, "was_ns", w->was[i]);
-		json_key_int(j, "without_ns", w->alone[i]);
-		json_key_int(j, "without_queue_ns", w->queue[i]);
+		json_left(w, 0, i, "without_ns", "without_interval_ns", j);
+		json_left(w, 1, i, "without_queue_ns",
+		    "without_queue_interval_ns", j);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -91,16 +150,11 @@ blame_show_without(
     const struct view *v, const struct blame_route *route, struct json *j)
 {
 	uint64_t causes = without_causes(v);
-	struct blame_set *s = route->set;
 	struct without w;
 
 	if (causes == 0)
 		return STATUS_USAGE;
-	if (blame_without(s, 0, false, percentiles, PERCENTILES, w.was) != 0 ||
-	    blame_without(
-		s, causes, false, percentiles, PERCENTILES, w.alone) != 0 ||
-	    blame_without(s, causes, true, percentiles, PERCENTILES, w.queue) !=
-		0)
+	if (without_fill(v, route->set, causes, &w) != 0)
 		return STATUS_NO;
 	if (v->options->json)
 		json_without(&w, j);

@@ -3,8 +3,9 @@
  *
  * Each request that met a pause was drawn several times, so the number of
  * requests above a value is a fraction.  The k-th slowest request is estimated
- * where about k are expected above; its interval, where a Poisson count with
- * that mean is so low, or so high, with a probability of 2.5 %. */
+ * where about k are expected above.  Its interval is of another time, as long:
+ * where so many, or so few, are expected that k of them have a probability of
+ * 2.5 %, counts being Poisson, and the expectation a count as well. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,9 @@
 
 #define BLOCKS_MAX 96
 #define BUCKETS_MAX 320
-#define Z 1.96	 /* 95 % */
-#define LESS 0.9 /* below this part of the old value: green */
+#define Z 1.96	   /* 95 % */
+#define LESS 0.9   /* below this part of the old value: green */
+#define NARROW 0.1 /* an interval of this part of the old value */
 
 struct gain_counts {
 	double was[BUCKETS_MAX], would[BUCKETS_MAX];
@@ -132,11 +134,14 @@ value_at(
 }
 
 /* Return how many are expected above the k-th largest if it is z standard
- * deviations low (Wilson and Hilferty, 1931). */
+ * deviations low (Wilson and Hilferty, 1931), of a count with so many times the
+ * variance of a Poisson count. */
 static double
-expected_above(double k, double z)
+expected_above(double k, double z, double variance)
 {
-	return k * pow(fmax(1 - 1 / (9 * k) + z / (3 * sqrt(k)), 0), 3);
+	double n = k / variance; /* independent ones */
+
+	return k * pow(fmax(1 - 1 / (9 * n) + z / (3 * sqrt(n)), 0), 3);
 }
 
 static struct quantile
@@ -148,12 +153,12 @@ quantile_of(
 	double max = (double)g->would_max_ns, was_max = (double)g->was_max_ns;
 
 	double most = value_at(g, all->would, 0, max);
-	double high = value_at(g, all->would, expected_above(k, -Z), max);
+	double high = value_at(g, all->would, expected_above(k, -Z, 2), max);
 
 	return (struct quantile){
 	    .was_ns = part < 1 ? value_at(g, all->was, k, was_max) : was_max,
-	    .would_ns = value_at(g, all->would, expected_above(k, 0), max),
-	    .low_ns = value_at(g, all->would, expected_above(k, Z), max),
+	    .would_ns = value_at(g, all->would, expected_above(k, 0, 1), max),
+	    .low_ns = value_at(g, all->would, expected_above(k, Z, 2), max),
 	    .high_ns = high < most ? high : -1,
 	};
 }
@@ -180,16 +185,29 @@ quantiles(const struct gain_read *g, struct quantile *out)
 
 /* --- showing -------------------------------------------------------------- */
 
+/* True if the estimate is certain enough to be printed: its interval is no
+ * wider than the effect, or narrow. */
+static bool
+is_certain(const struct gain_read *g, const struct quantile *q)
+{
+	double wide_ns = q->high_ns - q->low_ns;
+
+	return g->met == 0 ||
+	       (q->high_ns >= 0 && (wide_ns <= q->was_ns - q->would_ns ||
+				       wide_ns <= NARROW * q->was_ns));
+}
+
 /* Print a line: the measured value and the estimate, in green if less. */
 static void
-show_row(const char *name, int64_t was_ns, int64_t would_ns)
+show_row(const char *name, const struct quantile *q, bool certain)
 {
-	bool less = (double)would_ns < LESS * (double)was_ns;
+	bool less = certain && q->would_ns < LESS * q->was_ns;
 
 	plain_print_cell(name, 10, TERMINAL_PLAIN);
-	printf("%12s %s%14s%s", plain_duration(was_ns),
+	printf("%12s %s%14s%s", plain_duration((int64_t)q->was_ns),
 	    plain_escape(less ? TERMINAL_GREEN : TERMINAL_PLAIN),
-	    plain_duration(would_ns), plain_escape(TERMINAL_PLAIN));
+	    certain ? plain_duration((int64_t)q->would_ns) : "too uncertain",
+	    plain_escape(TERMINAL_PLAIN));
 }
 
 static void
@@ -199,8 +217,7 @@ show_rows(const struct gain_read *g, const struct quantile *q)
 
 	plain_head("               measured  Tailor acting   95 % interval");
 	for (unsigned r = 0; r < ROWS; r++) {
-		show_row(
-		    rows[r].name, (int64_t)q[r].was_ns, (int64_t)q[r].would_ns);
+		show_row(rows[r].name, &q[r], is_certain(g, &q[r]));
 		low = plain_duration((int64_t)q[r].low_ns);
 		if (g->met == 0 || (q[r].low_ns <= 0 && q[r].high_ns < 0))
 			printf("   -\n"); /* nothing would change, or too few */
@@ -278,6 +295,7 @@ write_json(const struct gain_read *g, const struct quantile *q)
 		json_key_object(&j, rows[r].name);
 		json_key_int(&j, "was_ns", (int64_t)q[r].was_ns);
 		json_key_int(&j, "would_ns", (int64_t)q[r].would_ns);
+		json_key_bool(&j, "certain", is_certain(g, &q[r]));
 		json_key_int(&j, "low_ns", (int64_t)q[r].low_ns);
 		if (q[r].high_ns >= 0)
 			json_key_int(&j, "high_ns", (int64_t)q[r].high_ns);

@@ -34,7 +34,10 @@ json_line(const struct blame_view *v, const struct blame_report *r, unsigned i,
 	if (l->removable) {
 		json_key_int(j, "without_ns", l->without_ns);
 		json_interval(j, "without_interval_ns", l->without);
+		json_key_bool(j, "certain",
+		    blame_view_certain(r->q_ns, l->without_ns, l->without));
 		json_key_int(j, "without_queue_ns", l->without_queue_ns);
+		json_interval(j, "without_queue_interval_ns", l->without_queue);
 		json_key_double(j, "shapley_ns", l->shapley_ns);
 	}
 	json_object_end(j);
@@ -129,7 +132,9 @@ json_route(const struct blame_view *v, const struct blame_route *route,
 	json_key_int(j, "q_ns", r->q_ns);
 	json_interval(j, "q_interval_ns", r->q);
 	json_key_double(j, "explained", r->explained);
+	json_key_int(j, "wait_ns", blame_view_wait_ns(r));
 	json_key_uint(j, "beyond", r->beyond);
+	json_key_double(j, "slower", r->slower);
 	json_key_int(j, "block_ns", r->block_ns);
 	json_key_array(j, "causes");
 	for (unsigned i = 0; i < r->lines; i++)

@@ -31,8 +31,12 @@ static const char meaning[] =
     "share of the percentile less its share of p50; all of them add up to the "
     "difference. Without it: the percentile of the same requests less their "
     "time in that cause, if nothing else had changed; and its queue: less what "
-    "they waited behind it, too. Intervals have 95 % of "
-    "200 resamples of blocks of time. Seen: distinct episodes in the tail; "
+    "they waited behind it, too; its interval is of another time, as long, and "
+    "a "
+    "figure with an interval wider than the effect is too uncertain. Intervals "
+    "have "
+    "95 % of 200 resamples of blocks of time. Seen: distinct episodes in the "
+    "tail; "
     "with fewer than 10 a cause is not ranked.</p>\n";
 
 /* A route that is being written. */
@@ -211,16 +215,15 @@ put_column(const struct blame_page *p, const struct plot *plot, unsigned bin,
 	}
 }
 
-/* The report on a bin; it has no lines if it could not be made. */
+/* The shares of a bin; there is no line if they could not be computed. */
 static void
-bin_analyze(const struct blame_page *p, int64_t from_ns, int64_t to_ns,
+bin_divide(const struct blame_page *p, int64_t from_ns, int64_t to_ns,
     struct blame_report *r)
 {
-	struct blame_options o = {.p = p->v->p};
 	struct blame_set *s = NULL;
 
 	if (blame_select(p->route->set, from_ns, to_ns, &s) != 0 ||
-	    blame_analyze(s, &o, r) != 0)
+	    blame_divide(s, p->v->p, r) != 0)
 		r->lines = 0;
 	blame_free(&s);
 }
@@ -241,7 +244,7 @@ put_stack(const struct blame_page *p)
 	for (unsigned i = 0; i < p->bins; i++) {
 		int64_t from_ns = rows->oldest_ns + i * bin_ns;
 
-		bin_analyze(p, from_ns, from_ns + bin_ns, &r[i]);
+		bin_divide(p, from_ns, from_ns + bin_ns, &r[i]);
 		most = fmax(most, (double)r[i].q_ns / 1e6);
 	}
 	if (most <= 0 || span_s <= 0) { /* its axes would be empty */
@@ -267,6 +270,19 @@ put_stack(const struct blame_page *p)
 }
 
 /* --- tables --------------------------------------------------------------- */
+
+/* Write a percentile without a cause, or that it is too uncertain. */
+static void
+put_without(
+    const struct blame_page *p, int64_t without_ns, struct blame_interval i)
+{
+	if (blame_view_certain(p->r->q_ns, without_ns, i))
+		put_ns(p->out, without_ns);
+	else
+		fputs(BLAME_UNCERTAIN, p->out);
+	put_interval(p->out, i);
+	fputs("</td><td>", p->out);
+}
 
 static void
 put_line(const struct blame_page *p, unsigned i)
@@ -295,11 +311,8 @@ put_line(const struct blame_page *p, unsigned i)
 	else if (!l->removable)
 		fputs("</td><td></td><td>", out);
 	else {
-		put_ns(out, l->without_ns);
-		put_interval(out, l->without);
-		fputs("</td><td>", out);
-		put_ns(out, l->without_queue_ns);
-		fputs("</td><td>", out);
+		put_without(p, l->without_ns, l->without);
+		put_without(p, l->without_queue_ns, l->without_queue);
 	}
 	fprintf(out, "%u</td></tr>\n", l->episodes);
 }

@@ -39,6 +39,13 @@ blame_view_then(const struct blame_view *v, const struct blame_route *route);
 /* True if there is another time to compare with. */
 bool blame_view_compares(const struct blame_view *v);
 
+/* True if a percentile without a cause is certain enough to be printed: its
+ * interval is no wider than the effect, q_ns - without_ns.  An interval of
+ * zeros is none: true. */
+bool
+blame_view_certain(int64_t q_ns, int64_t without_ns, struct blame_interval i);
+#define BLAME_UNCERTAIN "too uncertain" /* and then the interval */
+
 /* True if a line's excess is worth printing: at least 1 % of q(p) - q(0.5). */
 bool blame_view_shows(const struct blame_report *r, unsigned line);
 /* Most causes with examples, and most examples of one cause. */
@@ -48,11 +55,18 @@ bool blame_view_shows(const struct blame_report *r, unsigned line);
 struct blame_options blame_view_options(const struct blame_view *v);
 
 #define BLAME_CODES 640
-/* Write the next sentence on what was not observed: kernel events that were
+/* Write the next sentence on what is not known: an interval that is wider than
+ * BLAME_WIDE of q(p), slower requests without accounts, kernel events that were
  * off, what a sleeping server waited for, causes that occur in no account.  *at
  * is 0 at first and advances.  False: no more sentences. */
 bool blame_view_note(const struct blame_view *v, const struct blame_report *r,
     unsigned *at, char out[BLAME_CODES]);
+
+/* How much longer accounts must be made, with as many requests as now, until
+ * the interval of q(p) is BLAME_WIDE of it; 0: it is.  The width is taken to be
+ * in proportion to one over the root of the time. */
+#define BLAME_WIDE 0.2
+int64_t blame_view_wait_ns(const struct blame_report *r);
 
 /* If q(p) of all requests is outside the interval of the accounts' q(p), which
  * is the one divided among causes, write a sentence on that and return true. */

@@ -315,7 +315,7 @@ struct csv_table {
 	struct blame_rows *r;
 	unsigned number; /* of the current line */
 	unsigned at[COLUMN_COUNT];
-	unsigned columns;
+	unsigned columns, last; /* last: of those that lines_offer reads */
 	unsigned counter[TALECHAIN_COUNTER_COUNT]; /* column of each */
 };
 
@@ -375,6 +375,11 @@ head_read(struct csv_table *t, char *field[COLUMNS_MAX], unsigned n)
 			return complain(t, what);
 	}
 	t->columns = n;
+	t->last = t->at[COLUMN_END];
+	if (t->at[COLUMN_WEIGHT] > t->last)
+		t->last = t->at[COLUMN_WEIGHT];
+	if (t->at[COLUMN_ROUTE] > t->last)
+		t->last = t->at[COLUMN_ROUTE];
 	kernel = t->at[COLUMN_KERNEL];
 	if (n > COLUMNS_MAX || n - kernel - 1 > BLAME_CAUSES || n - kernel == 1)
 		return complain(t, "no causes, or too many, after \"kernel\"");
@@ -399,6 +404,8 @@ number_of(const char *text)
 	char *end;
 	long long v;
 
+	if (text[0] == '0' && text[1] == '\0')
+		return 0; /* most times of most causes */
 	errno = 0;
 	v = strtoll(text, &end, 10);
 	return end == text || *end != '\0' || errno != 0 ? -1 : v;
@@ -426,19 +433,23 @@ counted_of(const char *text)
 		   : v;
 }
 
-/* Offer the routes of all lines.  A line that is no account is reported when it
- * is read. */
-static void
-routes_offer(struct csv_table *t, const char *text)
+/* Offer the routes of all lines.  Returns when the latest one ended.  A line
+ * that is no account is reported when it is read. */
+static int64_t
+lines_offer(struct csv_table *t, const char *text)
 {
+	int64_t newest_ns = 0, end_ns = 0;
+
 	while (*text != '\0') {
 		const char *field = text, *route = NULL;
 		double weight = 0;
-		size_t n = 0, line = strcspn(text, "\n");
+		size_t n = 0;
 
-		for (unsigned i = 0; i < t->columns; i++) {
+		for (unsigned i = 0; i <= t->last; i++) {
 			size_t length = strcspn(field, ",\r\n");
 
+			if (i == t->at[COLUMN_END])
+				end_ns = strtoll(field, NULL, 10);
 			if (i == t->at[COLUMN_WEIGHT])
 				weight = strtod(field, NULL);
 			if (i == t->at[COLUMN_ROUTE]) {
@@ -451,8 +462,12 @@ routes_offer(struct csv_table *t, const char *text)
 		}
 		if (route != NULL)
 			blame_rows_offer(t->r, route, n, weight);
-		text += line + (text[line] == '\n');
+		if (end_ns > newest_ns)
+			newest_ns = end_ns;
+		text = field + strcspn(field, "\n");
+		text += *text == '\n';
 	}
+	return newest_ns;
 }
 
 static int
@@ -474,7 +489,6 @@ line_read(struct csv_table *t, char **field, int64_t from_ns, int64_t to_ns)
 
 	if (row.end_ns < 0)
 		return complain(t, "end_ns is no time");
-	time_see(r, row.end_ns);
 	if (row.end_ns < from_ns || (to_ns != 0 && row.end_ns >= to_ns))
 		return 0;
 	for (unsigned c = 0; c < r->causes; c++)
@@ -494,19 +508,23 @@ line_read(struct csv_table *t, char **field, int64_t from_ns, int64_t to_ns)
 
 int
 blame_rows_read(
-    struct blame_rows *r, char *text, int64_t from_ns, int64_t to_ns)
+    struct blame_rows *r, char *text, int64_t length_ns, int64_t until_ns)
 {
 	struct csv_table t = {.r = r};
 	char *field[COLUMNS_MAX];
+	int64_t to_ns = 0;
 	unsigned n = line_split(&t, &text, field);
 	int err = head_read(&t, field, n);
 
 	if (err == 0 && text != NULL)
-		routes_offer(&t, text);
+		to_ns = lines_offer(&t, text) - until_ns;
 	while (err == 0 && (n = line_split(&t, &text, field)) > 0)
-		err = n == t.columns ? line_read(&t, field, from_ns, to_ns)
-				     : complain(&t, "not as many fields as "
-						    "the first line");
+		err = n == t.columns
+			  ? line_read(&t, field,
+				length_ns > 0 ? to_ns - length_ns : 0,
+				until_ns > 0 ? to_ns : 0)
+			  : complain(&t, "not as many fields as the first "
+					 "line");
 	blame_rows_end(r);
 	return err;
 }

@@ -42,7 +42,7 @@ struct blame_rows {
 	char error[128];      /* why it could not be read */
 	char (*id)[BLAME_ID]; /* owned; by blame_account's id */
 	size_t lines, room;
-	int64_t oldest_ns, newest_ns; /* of all lines; 0: there is none */
+	int64_t oldest_ns, newest_ns; /* of all rows; 0: there is none */
 
 	/* Private: routes that were offered; those that are kept are first. */
 	struct busiest busiest[BLAME_ROUTES_SEEN];
@@ -82,15 +82,16 @@ int blame_rows_add(struct blame_rows *r, struct blame_row *row);
 void blame_rows_end(struct blame_rows *r);
 
 /*
- * blame_rows_read(r, text, from_ns, to_ns):
+ * blame_rows_read(r, text, length_ns, until_ns):
  * Begin, add and end rows with the lines of a table in CSV.
  *   text  terminated; modified, not kept
- *   from_ns, to_ns  only what ended between them, wall clock; 0: no limit
+ *   length_ns, until_ns  only what ended in the time of length_ns (0: any) that
+ *                        was over until_ns before the latest line
  * Returns 0 or -EINVAL; r->error says why, and names the line.  Free with
  * blame_rows_fini either way.
  */
 int blame_rows_read(
-    struct blame_rows *r, char *text, int64_t from_ns, int64_t to_ns);
+    struct blame_rows *r, char *text, int64_t length_ns, int64_t until_ns);
 void blame_rows_fini(struct blame_rows *r);
 
 /* A name from outside: printable ASCII, cut to fit ("..."). */

@@ -129,7 +129,9 @@ print_line(const struct blame_view *v, const struct blame_report *r, unsigned i)
 		    "  not examined: %d others are larger\n", BLAME_TOGETHER);
 		return;
 	}
-	printf("  %9s ", plain_duration(l->without_ns));
+	printf("  %9s ", blame_view_certain(r->q_ns, l->without_ns, l->without)
+			     ? plain_duration(l->without_ns)
+			     : BLAME_UNCERTAIN);
 	interval_print(l->without, "");
 	printf("  %u\n", l->episodes);
 }
@@ -192,15 +194,20 @@ print_queue(const struct blame_view *v, const struct blame_report *r)
 	for (unsigned i = 0; i < r->lines; i++) {
 		const struct blame_line *l = &r->line[i];
 		double more = (double)(l->without_ns - l->without_queue_ns);
+		char text[QUANTITY_INTERVAL_MAX];
 
-		if (l->removable && l->enough &&
-		    more > 0.1 * (double)(r->q_ns - r->p50_ns))
-			printf("without %s and the queue behind it, %s would "
-			       "be %s (without %s alone, %s)\n",
-			    v->rows.cause[l->cause].code, v->name,
-			    plain_duration(l->without_queue_ns),
-			    v->rows.cause[l->cause].code,
-			    plain_duration(l->without_ns));
+		if (!l->removable || !l->enough ||
+		    more <= 0.1 * (double)(r->q_ns - r->p50_ns))
+			continue;
+		plain_print(0,
+		    "without %s and the queue behind it, %s: %s (%s)",
+		    v->rows.cause[l->cause].code, v->name,
+		    blame_view_certain(
+			r->q_ns, l->without_queue_ns, l->without_queue)
+			? plain_duration(l->without_queue_ns)
+			: BLAME_UNCERTAIN,
+		    quantity_format_interval(l->without_queue.low_ns,
+			l->without_queue.high_ns, text));
 	}
 }
 

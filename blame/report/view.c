@@ -12,6 +12,10 @@
 #define SEED UINT64_C(0x7461696c6f72) /* fixed: the same intervals each time */
 #define PLACES 64
 #define PART_SHOWN 0.01 /* of q(p) - q(0.5) */
+/* From this percentile on all requests should have accounts (slow.h); the
+ * report says so if fewer have. */
+#define ALL_HELD 0.95
+#define MOST_HELD 0.8
 /* A value of a field is reported if its share of the tail exceeds its share of
  * all requests by SPOT_MORE and by the factor SPOT_TIMES. */
 #define SPOT_MORE 0.1
@@ -67,6 +71,14 @@ bool
 blame_view_compares(const struct blame_view *v)
 {
 	return v->then.routes > 0 || v->then.all != NULL;
+}
+
+bool
+blame_view_certain(int64_t q_ns, int64_t without_ns, struct blame_interval i)
+{
+	int64_t wide_ns = i.high_ns - i.low_ns;
+
+	return i.high_ns == 0 || wide_ns <= q_ns - without_ns;
 }
 
 bool
@@ -175,39 +187,95 @@ blame_view_few(const struct blame_view *v, const struct blame_route *route,
 	return true;
 }
 
-/* Note on a server that sleeps, if sleep is worth a line; else NULL. */
-static const char *
-sleep_note(const struct blame_view *v, const struct blame_report *r)
+/* Write a sentence on a server that sleeps, if that is worth a line. */
+static bool
+asleep(const struct blame_view *v, const struct blame_report *r,
+    char out[BLAME_CODES])
 {
 	int sleep = blame_rows_cause(&v->rows, "sleep", strlen("sleep"));
 
+	snprintf(out, BLAME_CODES,
+	    "A server sleeps until a timer, another service or a pool wakes "
+	    "it: the examples say which.");
 	for (unsigned i = 0; i < r->lines; i++)
 		if ((int)r->line[i].cause == sleep &&
 		    (double)r->line[i].excess_ns >=
 			PART_SHOWN * (double)(r->q_ns - r->p50_ns))
-			return "A server sleeps until a timer, another service "
-			       "or a pool wakes it: the examples say which.";
-	return NULL;
+			return true;
+	return false;
+}
+
+/* A duration in seconds as --since takes it. */
+static const char *
+since_text(double s, char out[24])
+{
+	if (s < 120)
+		snprintf(out, 24, "%.0fs", ceil(s));
+	else if (s < 7200)
+		snprintf(out, 24, "%.0fm", ceil(s / 60));
+	else
+		snprintf(out, 24, "%.0fh", ceil(fmin(s, 1e12) / 3600));
+	return out;
+}
+
+int64_t
+blame_view_wait_ns(const struct blame_report *r)
+{
+	double span_ns = (double)(r->last_ns - r->first_ns);
+	double wide = (double)(r->q.high_ns - r->q.low_ns);
+	double most = BLAME_WIDE * (double)r->q_ns;
+
+	if (r->resamples == 0 || r->q_ns == 0 || wide <= most)
+		return 0;
+	return (int64_t)fmin(1e18, span_ns * (wide / most * (wide / most) - 1));
+}
+
+/* Write a sentence on an interval that is too wide, or return false. */
+static bool
+too_wide(const struct blame_view *v, const struct blame_report *r,
+    char out[BLAME_CODES])
+{
+	double more_s = (double)blame_view_wait_ns(r) / 1e9;
+	double span_s = (double)(r->last_ns - r->first_ns) / 1e9;
+	char more[24], whole[24];
+
+	if (more_s == 0)
+		return false;
+	snprintf(out, BLAME_CODES,
+	    "The interval of %s is %.0f %% of it. For %.0f %%, with as many "
+	    "requests as now: wait another %s, then --since %s.",
+	    v->name,
+	    100 * (double)(r->q.high_ns - r->q.low_ns) / (double)r->q_ns,
+	    100 * BLAME_WIDE, since_text(more_s, more),
+	    since_text(span_s + more_s, whole));
+	return true;
+}
+
+/* Write a sentence on slower requests without accounts, or return false. */
+static bool
+left_out(const struct blame_view *v, const struct blame_report *r,
+    char out[BLAME_CODES])
+{
+	if (v->p < ALL_HELD || (double)r->beyond >= MOST_HELD * r->slower)
+		return false;
+	snprintf(out, BLAME_CODES,
+	    "Of some %.0f requests slower than %s %zu have accounts: "
+	    "analysis.cpu bounds them.",
+	    r->slower, v->name, r->beyond);
+	return true;
 }
 
 bool
 blame_view_note(const struct blame_view *v, const struct blame_report *r,
     unsigned *at, char out[BLAME_CODES])
 {
-	const char *text;
+	static bool (*const note[])(const struct blame_view *,
+	    const struct blame_report *,
+	    char *) = {too_wide, left_out, unseen, asleep, absent};
 
-	switch ((*at)++) {
-	case 0:
-		return unseen(v, r, out) || blame_view_note(v, r, at, out);
-	case 1:
-		text = sleep_note(v, r);
-		if (text == NULL)
-			return blame_view_note(v, r, at, out);
-		snprintf(out, BLAME_CODES, "%s", text);
-		return true;
-	case 2:
-		return absent(v, r, out);
-	}
+	while (*at < COUNT(note))
+		if (note[(*at)++](v, r, out))
+			return true;
 	return false;
 }
 
@@ -335,11 +403,10 @@ blame_spots(const struct blame_view *v, const struct blame_route *route,
 bool
 blame_all(const struct blame_view *v, int64_t *q_ns, struct blame_spot *out)
 {
-	struct blame_options o = {.p = v->p};
 	struct blame_report *r = malloc(sizeof(*r));
 	bool found = false;
 
-	if (r != NULL && blame_analyze(v->rows.all, &o, r) == 0) {
+	if (r != NULL && blame_divide(v->rows.all, v->p, r) == 0) {
 		*q_ns = r->q_ns;
 		found = r->beyond >= BLAME_BEYOND &&
 			spot_find(v, v->rows.all, BY_ROUTE, out);

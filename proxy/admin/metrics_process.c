@@ -200,6 +200,8 @@ write_accounts(struct proxy *p, struct exposition *e)
 	    e, "tailor_accounts_dropped_total", atomic_load(&a->dropped));
 	exposition_counter(
 	    e, "tailor_accounts_corrupt_total", atomic_load(&a->corrupt));
+	exposition_counter(e, "tailor_accounts_left_out_total",
+	    atomic_load(&analysis_stats(p->analysis)->accounts_left_out));
 	exposition_counter(
 	    e, "tailor_accounts_failed_total", atomic_load(&a->lost));
 	exposition_counter(e, "tailor_accounts_disk_failures_total",

@@ -190,14 +190,15 @@ store_write(struct accounts *a)
 static void
 second_close(struct accounts *a)
 {
-	uint64_t made[ACCOUNT_STRATA] = {0};
+	uint64_t stands[ACCOUNT_STRATA] = {0};
 
 	for (size_t i = a->open; i < a->made; i++)
-		made[account_at(a, i)->stratum]++;
+		stands[account_at(a, i)->stratum] += account_at(a, i)->stands;
 	for (size_t i = a->open; i < a->made; i++) {
 		struct account *one = account_at(a, i);
-		double weight = (double)a->offered[one->stratum] /
-				(double)made[one->stratum];
+		double weight = (double)one->stands *
+				(double)a->offered[one->stratum] /
+				(double)stands[one->stratum];
 		unsigned place =
 		    routes_find(a->routes, a->name[one->route].name);
 
@@ -208,7 +209,7 @@ second_close(struct accounts *a)
 				one->weight * (double)one->part_ns[k]));
 	}
 	for (unsigned k = 0; k < ACCOUNT_STRATA; k++)
-		if (made[k] > 0)
+		if (stands[k] > 0)
 			a->offered[k] = 0;
 	a->open = a->made;
 	accounts_count(a, false);
@@ -293,7 +294,7 @@ server_of(struct accounts *a, const struct tale_request *r)
 
 void
 accounts_add(struct accounts *a, const struct story *s, const char *route,
-    enum account_stratum stratum, int64_t end_wall_ns)
+    enum account_stratum stratum, uint32_t stands, int64_t end_wall_ns)
 {
 	const struct tale_request *r = tale_request(s->tale);
 	struct account *one;
@@ -311,6 +312,7 @@ accounts_add(struct accounts *a, const struct story *s, const char *route,
 	    .total_ns = s->total_ns,
 	    .in_flight = s->in_flight,
 	    .status = (uint16_t)r->status,
+	    .stands = stands,
 	    .stratum = (uint8_t)stratum,
 	    .server = server_of(a, r),
 	    .kernel = s->kernel,
@@ -339,7 +341,7 @@ accounts_end(struct accounts *a, unsigned place)
 /* Accounts that are being read. */
 struct account_walk {
 	int64_t from_ns, to_ns;
-	uint64_t found[2]; /* slow accounts; others */
+	uint64_t found[2]; /* accounts of the tail; others */
 	double share[2];   /* of the found ones, to be taken */
 	account_take *take;
 	void *user;
@@ -391,19 +393,19 @@ walk_count(struct accounts *a, struct account_walk *w)
 	return counters;
 }
 
-/* Find the shares to take.  Slow accounts get three quarters of the room, if
- * they need it. */
+/* Find the shares to take.  The tail gets three quarters of the room, if it
+ * needs them. */
 static void
 walk_thin(struct account_walk *w, double room)
 {
-	double slow = (double)w->found[0], other = (double)w->found[1];
+	double tail = (double)w->found[0], other = (double)w->found[1];
 
 	w->share[0] = w->share[1] = 1;
-	if (slow + other <= room)
+	if (tail + other <= room)
 		return;
-	if (slow > room * 3 / 4 && slow > room - other)
-		w->share[0] = fmax(room * 3 / 4, room - other) / slow;
-	w->share[1] = fmin(1, (room - w->share[0] * slow) / fmax(other, 1));
+	if (tail > room * 3 / 4 && tail > room - other)
+		w->share[0] = fmax(room * 3 / 4, room - other) / tail;
+	w->share[1] = fmin(1, (room - w->share[0] * tail) / fmax(other, 1));
 }
 
 /* Return when the latest account ended; at most now, as the clock may have been
@@ -470,7 +472,7 @@ csv_head(void *user, uint32_t counters)
 
 	w->counters = counters;
 	text_puts(w->text, "number,id,end_ns,total_ns,weight,route,server,"
-			   "in_flight,status,attempts,new_connection,slow");
+			   "in_flight,status,attempts,new_connection,tail");
 	account_counted_head(counters, w->text);
 	text_puts(w->text, ",kernel");
 	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++)

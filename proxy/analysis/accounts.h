@@ -1,12 +1,13 @@
 /* accounts.h: accounts: short records of many requests' stories, for tailorctl
  * blame.
  *
- * All slow requests get an account, and a share of the others.  Each KEEP
- * question says how many requests of each stratum there were since the question
- * before it.  At the end of a second an account's weight is (requests of its
- * stratum) / (accounts of its stratum), the inverse of the probability that it
- * was made.  If a stratum has no account in a second, its requests are carried
- * into the next second: no request is lost.
+ * Requests of the tail get an account, as far as the budget goes, and of the
+ * others a sample (slow.h).  Each KEEP question says how many requests of each
+ * stratum there were since the question before it.  At the end of a second the
+ * requests of a stratum are divided among its accounts, in proportion to what
+ * each stands for; that is an account's weight, the inverse of the probability
+ * that it was made.  If a stratum has no account in a second, its requests are
+ * carried into the next second: no request is lost.
  *
  * The latest accounts are in a ring, some 350 bytes each.  With a store, those
  * of past seconds are written to files, ten seconds at a time, where the next
@@ -81,9 +82,12 @@ void accounts_offered(struct accounts *a, struct instant now,
 void
 accounts_put_off(struct accounts *a, const uint32_t offered[ACCOUNT_STRATA]);
 
-/* Add the account of a story; route is a plain name. */
+/* Add the account of a story.
+ *   route   a plain name
+ *   stands  requests that this one was chosen from, itself included; at least
+ *           1 */
 void accounts_add(struct accounts *a, const struct story *s, const char *route,
-    enum account_stratum stratum, int64_t end_wall_ns);
+    enum account_stratum stratum, uint32_t stands, int64_t end_wall_ns);
 
 /* A route has lost its place: the place's sums now count as "other". */
 void accounts_end(struct accounts *a, unsigned place);
@@ -114,8 +118,8 @@ account_take(void *user, const struct account_named *one, double weight);
  * files and then from memory, each oldest first, up to now.
  *   since_ns, until_ns  counted back from the latest account; since_ns 0: all
  *   room                about how many to take; if there are more, first only a
- *                       share of the requests that were not slow is taken,
- *                       then of the slow ones, and their weight is raised */
+ *                       share of those that are not of the tail is taken,
+ *                       then of the tail, and their weight is raised */
 void accounts_read(struct accounts *a, int64_t since_ns, int64_t until_ns,
     size_t room, account_begin *begin, account_take *take, void *user);
 

@@ -148,10 +148,10 @@ analysis_budget(struct analysis *a, double cpu)
 }
 
 const char *
-analysis_count(
-    struct analysis *a, const struct latency_key *key, int64_t total_ns)
+analysis_count(struct analysis *a, const struct latency_key *key,
+    int64_t total_ns, int64_t *tail_ns)
 {
-	return latencies_count(&a->work.latencies, key, total_ns);
+	return latencies_count(&a->work.latencies, key, total_ns, tail_ns);
 }
 
 void
@@ -253,16 +253,23 @@ thread_cpu_ns(void)
 static bool
 keep_is_taken(struct analysis *a, struct analysis_question *q)
 {
+	static const enum budget_kind kind[ACCOUNT_STRATA] = {
+	    [ACCOUNT_OTHER] = BUDGET_OTHER,
+	    [ACCOUNT_TAIL] = BUDGET_TAIL,
+	    [ACCOUNT_SLOW] = BUDGET_SLOW,
+	    [ACCOUNT_SLOWEST] = BUDGET_SLOW};
 	bool slow = q->reason == TALE_REASON_TARGET;
 
 	if (q->taken)
 		return true;
 	budget_set(&a->budget, atomic_load(&a->cpu));
 	q->taken = (slow && budget_give(&a->budget)) ||
-		   budget_take(&a->budget, q->request.id,
-		       q->slowest || (!slow && q->keep), instant_now());
+		   budget_take(&a->budget, kind[q->stratum], q->request.id,
+		       q->stratum == ACCOUNT_SLOWEST, instant_now());
 	if (!q->taken && slow)
 		missed_add(&a->work.missed, &q->request, MISSED_BUDGET);
+	if (!q->taken && q->account)
+		atomic_fetch_add(&a->work.stats.accounts_left_out, 1);
 	return q->taken;
 }
 

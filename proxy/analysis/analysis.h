@@ -9,8 +9,8 @@
  *
  * Questions of clients come first: a tale that no client asked for is put off
  * while its events are not complete, and the thread has the proxy's priority
- * while a client waits.  Tales that no client asked for have a budget of CPU
- * time (budget.h). */
+ * while a client waits.  Tales and accounts that no client asked for have a
+ * budget of CPU time (budget.h). */
 #pragma once
 
 #include "proxy/analysis/latencies.h"
@@ -87,9 +87,9 @@ struct analysis_question {
 	struct instant asked; /* when a client asked; none: no client did */
 	bool known;	      /* request is filled in beyond its id */
 	bool keep;	      /* put the tale into the store */
-	bool slowest;	      /* among a window's slowest: rarely left out */
 	bool account;	      /* KEEP: make an account */
-	enum account_stratum stratum; /* of the account */
+	enum account_stratum stratum; /* KEEP: SLOWEST is rarely left out */
+	uint32_t stands;	      /* of the account; accounts_add */
 	char route[ACCOUNT_ROUTE];    /* of the account; BLAME: "": all */
 	/* KEEP: requests since the last KEEP question, with this one. */
 	uint32_t offered[ACCOUNT_STRATA];
@@ -164,8 +164,8 @@ void analysis_budget(struct analysis *a, double cpu);
 bool analysis_ask(struct analysis *a, const struct analysis_question *q);
 
 /* As latencies_count.  Proxy thread. */
-const char *analysis_count(
-    struct analysis *a, const struct latency_key *key, int64_t total_ns);
+const char *analysis_count(struct analysis *a, const struct latency_key *key,
+    int64_t total_ns, int64_t *tail_ns);
 /* blame.classes has changed.  Proxy thread. */
 void analysis_classes(struct analysis *a);
 
@@ -181,9 +181,10 @@ struct analysis_stats {
 	_Atomic uint64_t failed;	/* tales that could not be written */
 	_Atomic uint64_t made;		/* tales made */
 	_Atomic uint64_t contradictory; /* slow requests, by their events */
-	_Atomic uint64_t cpu_ns;	/* CPU time of the thread */
-	atomic_bool on_disk;		/* new tales are written to disk */
-	_Atomic uint64_t failures;	/* how often the disk began to fail */
+	_Atomic uint64_t accounts_left_out; /* accounts beyond it */
+	_Atomic uint64_t cpu_ns;	    /* CPU time of the thread */
+	atomic_bool on_disk;		    /* new tales are written to disk */
+	_Atomic uint64_t failures; /* how often the disk began to fail */
 	/* Requests over the target, by the cause of their largest part; and
 	 * their time, by cause. */
 	_Atomic uint64_t cause_requests[TALE_CAUSE_COUNT];

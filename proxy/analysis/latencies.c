@@ -12,7 +12,8 @@
 
 #define MINUTE_NS (60 * NS_PER_S)
 
-#define SUMS_SEEN 512 /* entries to find the busiest routes */
+#define LOOK_NS (10 * NS_PER_S) /* between two, for tails */
+#define SUMS_SEEN 512		/* entries to find the busiest routes */
 
 /* The counts of a place that are in blocks already. */
 struct latency_taken {
@@ -116,8 +117,8 @@ memo_placed(struct latencies *l, const struct latency_key *key)
 }
 
 const char *
-latencies_count(
-    struct latencies *l, const struct latency_key *key, int64_t total_ns)
+latencies_count(struct latencies *l, const struct latency_key *key,
+    int64_t total_ns, int64_t *tail_ns)
 {
 	const struct latency_memo *memo = memo_placed(l, key);
 	struct latency_counts *c = &l->counts[memo->place];
@@ -128,6 +129,8 @@ latencies_count(
 		add_one(&c->unnamed);
 		add_one(&l->unnamed);
 	}
+	*tail_ns = atomic_load_explicit(
+	    &l->tail_ns[memo->place], memory_order_relaxed);
 	return l->routes->place[memo->place].name;
 }
 
@@ -166,6 +169,26 @@ block_make(struct latencies *l, unsigned place, int64_t now_wall_ns)
 	if (b->unnamed > b->count)
 		b->unnamed = b->count;
 	return b->count > 0;
+}
+
+/* Find where the tail of the requests in l->block begins, if there are enough;
+ * if lower, only where that is earlier than so far. */
+static void
+tail_find(struct latencies *l, unsigned place, bool lower)
+{
+	int64_t was_ns = atomic_load(&l->tail_ns[place]), now_ns;
+	const struct latency_block *b = l->block;
+	unsigned i = HISTOGRAM_BUCKETS - 1;
+	uint64_t above = 0;
+
+	if (b->count < LATENCY_TAIL_LEAST)
+		return;
+	while (i > 0 && (double)(above + b->bucket[i]) <=
+			    (1 - LATENCY_TAIL) * (double)b->count)
+		above += b->bucket[i--];
+	now_ns = (int64_t)histogram_bucket_edge(i);
+	if (!lower || was_ns == 0 || now_ns < was_ns)
+		atomic_store(&l->tail_ns[place], now_ns);
 }
 
 /* Record that the counts in l->block are stored. */
@@ -219,8 +242,12 @@ void
 latencies_end(struct latencies *l, struct account_store *store, unsigned place,
     int64_t now_wall_ns)
 {
+	if (routes_state(l->routes, place) == ROUTE_LOST)
+		atomic_store(&l->tail_ns[place], 0);
 	if (!block_make(l, place, now_wall_ns))
 		return;
+	if (routes_state(l->routes, place) == ROUTE_TAKEN)
+		tail_find(l, place, false);
 	block_keep(l, store);
 	block_taken(l, place);
 }
@@ -240,12 +267,26 @@ minute_close(
 	l->from_wall_ns = now_wall_ns;
 }
 
+/* A new route need not wait for the end of the minute, and pauses in a short
+ * time, which hit more than a twentieth of its requests, hide no tail. */
+static void
+tails_look(struct latencies *l, int64_t now_wall_ns)
+{
+	l->looked_wall_ns = now_wall_ns;
+	for (unsigned i = 0; i < ROUTE_PLACES; i++)
+		if (routes_state(l->routes, i) == ROUTE_TAKEN &&
+		    block_make(l, i, now_wall_ns))
+			tail_find(l, i, true);
+}
+
 void
 latencies_tick(
     struct latencies *l, struct account_store *store, int64_t now_wall_ns)
 {
 	if (now_wall_ns / MINUTE_NS != l->from_wall_ns / MINUTE_NS)
 		minute_close(l, store, now_wall_ns);
+	if (llabs(now_wall_ns - l->looked_wall_ns) >= LOOK_NS)
+		tails_look(l, now_wall_ns);
 }
 
 void

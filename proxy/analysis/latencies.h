@@ -6,7 +6,8 @@
  * adds one to a counter that no other thread writes.  After each minute the
  * analysis thread writes a block per route, with the minute's counts, to the
  * store of accounts.  Without a store, or while writing fails, blocks are kept
- * in memory, LATENCIES_HELD bytes at most; the oldest are dropped first.
+ * in memory, LATENCIES_HELD bytes at most; the oldest are dropped first.  The
+ * block also says where the route's tail begins (slow.h).
  *
  * Routes that have a place (routes.h) have a histogram each; all others share
  * the histogram of "other", which also counts their requests (unnamed).  A
@@ -22,6 +23,10 @@
 #define LATENCY_NAMES 64 /* most routes in an answer, with "other" */
 #define LATENCIES_HELD (4u << 20)
 #define LATENCY_MEMOS 256
+/* A request is of its route's tail beyond this quantile of the last minute that
+ * had so many requests, or of the present one so far if that is lower. */
+#define LATENCY_TAIL 0.95
+#define LATENCY_TAIL_LEAST 100
 
 struct latency_counts {
 	_Atomic uint64_t unnamed;
@@ -42,6 +47,9 @@ struct latencies {
 	struct latency_counts *counts; /* owned, by place */
 	struct latency_memo memo[LATENCY_MEMOS];
 	unsigned changes; /* routes->changes when memo was checked */
+	/* The analysis thread writes it, the proxy thread reads it: where the
+	 * tail begins, by place; 0: not known. */
+	_Atomic int64_t tail_ns[ROUTE_PLACES];
 	/* Any thread reads it: requests of routes without a place. */
 	_Atomic uint64_t unnamed;
 
@@ -49,6 +57,7 @@ struct latencies {
 	struct latency_taken *taken; /* owned; counts in blocks, by place */
 	struct latency_block *block; /* owned; the block being made */
 	int64_t from_wall_ns;	     /* begin of the present minute */
+	int64_t looked_wall_ns;	     /* for tails */
 	struct account_store *spare; /* owned: in memory; NULL: not needed */
 	uint64_t lost;		     /* blocks dropped before this spare */
 	_Atomic uint64_t dropped;    /* blocks dropped for lack of memory */
@@ -76,9 +85,10 @@ struct latency_key {
 /* Count a request of the route that account_class finds, or of "other".
  * Returns the route's name, valid until the next call.  Some 80 ns if the path
  * is in memo, else 250 ns, or 3 us with 32 classes of blame.classes; 300 ns
- * more if the route has no place.  Proxy thread. */
-const char *latencies_count(
-    struct latencies *l, const struct latency_key *key, int64_t total_ns);
+ * more if the route has no place.  Proxy thread.
+ *   tail_ns  receives where the route's tail begins; 0: not known */
+const char *latencies_count(struct latencies *l, const struct latency_key *key,
+    int64_t total_ns, int64_t *tail_ns);
 
 /* Empty memo: blame.classes has changed.  Proxy thread. */
 void latencies_forget(struct latencies *l);

@@ -335,7 +335,7 @@ static void
 account(struct tale_work *w, const struct analysis_question *q,
     const struct story *story)
 {
-	accounts_add(&w->accounts, story, q->route, q->stratum,
+	accounts_add(&w->accounts, story, q->route, q->stratum, q->stands,
 	    instant_wall_ns(q->request.finished));
 }
 

@@ -172,13 +172,13 @@ struct slow_window {
 	int64_t total_ns[SLOW_WINDOW_KEEP]; /* of the slowest so far */
 };
 
-/* The choice of requests, not slow ones, to make accounts of (slow.h). */
+/* The sample of the requests that are not of the tail (slow.h). */
 struct slow_sample {
-	uint64_t second;
-	unsigned requests; /* in this second that were not slow */
-	unsigned taken;	   /* requests chosen in this second */
-	double share;	   /* part of these requests to choose, 0 .. 1 */
+	uint64_t turn;	   /* part of a second, by number */
+	uint32_t requests; /* in this turn so far; 0: none is held */
 	uint32_t offered[ACCOUNT_STRATA]; /* requests since last question */
+	struct tale_request held;	  /* the one chosen so far */
+	char route[ACCOUNT_ROUTE];	  /* of held */
 };
 
 struct proxy {
@@ -217,6 +217,7 @@ struct proxy {
 	struct slow_window slow_failed; /* of requests that failed */
 	struct slow_target slow_target;
 	struct slow_sample slow_sample;
+	struct timer slow_timer; /* end of the sample's turn */
 
 	/* what the admin socket reports */
 	struct topology_plan plan; /* as carried out */

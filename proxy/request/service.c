@@ -6,6 +6,7 @@
 #include "proxy/client/listeners.h"
 #include "proxy/request/hazards.h"
 #include "proxy/request/queue.h"
+#include "proxy/request/slow.h"
 #include "proxy/request/table.h"
 #include "proxy/upstream/server.h"
 
@@ -74,6 +75,7 @@ proxy_init(struct proxy *p, const struct hedging_limits *limits,
 	TAILQ_INIT(&p->queue.waiting);
 	work_init(&p->policy, LOOP_POLICY, proxy_carry_out, p);
 	timer_init(&p->wait_timer, on_wait_over, p);
+	timer_init(&p->slow_timer, slow_turn_over, p);
 	p->clients.config = p->upstream.config = c;
 	p->clients.loop = p->upstream.loop = &p->loop;
 	p->clients.blocks = &p->loop.blocks;

@@ -1,14 +1,24 @@
 /* slow.h: which finished requests are examined.
  *
- * All slow requests (above slow.target) are examined and, for comparison, the
- * slow.keep_slowest slowest of the others in each minute.  The latter are known
- * only when the minute ends, and by then the stream may have overwritten their
- * events.  So a request that is not slow but among the slowest of its minute so
- * far is examined at once, and the analysis keeps those that still are at the
- * end: of n requests in random order about keep * ln(n / keep) are examined.
- * As many of those that failed are kept, and examined at once.
- * The slowest of the slow requests are marked: if the analysis has to leave
- * out requests (proxy/analysis/budget.h), it leaves out unmarked ones.
+ * Of all slow requests (above slow.target) a tale is kept and, for comparison,
+ * of the slow.keep_slowest slowest of the others in each minute.  The latter
+ * are known only when the minute ends, and by then the stream may have
+ * overwritten their events.  So a request that is not slow but among the
+ * slowest of its minute so far is examined at once, and the analysis keeps
+ * those that still are at the end: of n requests in random order about keep *
+ * ln(n / keep) are examined.  As many of those that failed are kept, and
+ * examined at once.
+ *
+ * Accounts (tailorctl blame) are made of all these, and of all requests beyond
+ * p95 of their route's last minute (latencies.h): a percentile consists of the
+ * tail.  Of the rest there is one in each turn, of which a second has
+ * analysis.accounts: each request of a turn replaces the one held with a
+ * probability of 1 / (requests in this turn so far), so that all have the same
+ * chance (a reservoir; Vitter 1985).  The one held is examined when the turn is
+ * over, while its events are still in the stream.
+ *
+ * If the analysis has to leave out requests (proxy/analysis/budget.h), it
+ * leaves out the slowest of the minute last.
  *
  * Proxy thread only. */
 #pragma once
@@ -19,10 +29,6 @@
 /* Long enough for a service with few requests; slow.keep_slowest requests are
  * kept of each window. */
 #define SLOW_WINDOW_NS (60 * NS_PER_S)
-/* At most this many times per_s are taken in a second, so that slow requests
- * have room in the analysis thread's queue: after a quiet second the share to
- * examine is 1. */
-#define SLOW_SAMPLE_BURST 4
 
 /* How many tales slow.store_bytes holds at most: one takes a few kilobytes,
  * with events of the kernel some hundreds. */
@@ -41,6 +47,24 @@ slow_tales_max(uint64_t store_bytes)
 _Bool slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,
     struct instant now, int64_t total_ns);
 
+/* True if a request is held and its turn is over.
+ *   per_s  turns in a second; 0: none */
+_Bool slow_sample_over(
+    const struct slow_sample *s, unsigned per_s, struct instant now);
+
+/* Count a request in the present turn; the turn before is over and nothing is
+ * held of it.  True: the caller holds this request from now on. */
+_Bool slow_sample_take(
+    struct slow_sample *s, unsigned per_s, struct instant now, uint64_t id);
+
+/* The stratum of a request.  Two limits part them, slow.target and where its
+ * route's tail begins, so that in each stratum all have the same chance.
+ *   slow     above slow.target
+ *   slowest  its tale is kept, or was until something slower came
+ *   tail_ns  where the tail begins; 0: not known, what is slow is the tail */
+enum account_stratum
+slow_stratum(bool slow, bool slowest, int64_t total_ns, int64_t tail_ns);
+
 /* The time above which a request is slow, now. */
 int64_t slow_target_ns(const struct proxy *p);
 
@@ -56,3 +80,7 @@ void slow_finished(struct proxy *p, const struct tale_request *t);
 /* A finished request's response was acknowledged late: examine it, again if it
  * was slow already, if it is slow with that time. */
 void slow_late(struct proxy *p, const struct tale_request *t);
+
+/* The timer of the sample: examine the request held, if its turn is over.
+ *   user  the struct proxy */
+void slow_turn_over(void *user, bool forced);

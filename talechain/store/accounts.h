@@ -23,9 +23,10 @@
 #define ACCOUNT_SERVER 32
 
 enum account_stratum {
-	ACCOUNT_OTHER,	 /* not slow: a sample of such requests */
-	ACCOUNT_SLOW,	 /* over slow.target */
-	ACCOUNT_SLOWEST, /* among the slowest of the minute */
+	ACCOUNT_OTHER,	 /* a sample of such requests */
+	ACCOUNT_TAIL,	 /* over slow.target, or its route's p95 */
+	ACCOUNT_SLOW,	 /* over both */
+	ACCOUNT_SLOWEST, /* among the slowest, or the failed, of the minute */
 	ACCOUNT_STRATA
 };
 
@@ -36,6 +37,8 @@ struct account {
 	double weight;		       /* 0 until its second is over */
 	uint32_t in_flight;	       /* on its arrival, itself included */
 	uint16_t status;
+	uint32_t stands; /* OTHER: requests that it was chosen from; not kept on
+			  * disk */
 	uint8_t route, stratum, attempts, parts;
 	int8_t server; /* -1: none */
 	bool kernel;   /* the scheduler's events were there */

@@ -36,7 +36,8 @@ static void
 bench_hold(size_t n, unsigned tries, unsigned only)
 {
 	printf("%u populations of %zu requests; 95 %% intervals that hold the "
-	       "truth, %%\n%-26s %21s  %17s  %17s\n%-26s %21s  %17s  %17s\n",
+	       "truth (without: what another one has), %%\n%-26s %21s  %17s  "
+	       "%17s\n%-26s %21s  %17s  %17s\n",
 	    tries, n, "", "truth, ms", "blocks of time", "single requests", "",
 	    "p99 excess without", "p99 exc. without", "p99 exc. without");
 	for (unsigned k = 0; k < POPULATIONS; k++) {

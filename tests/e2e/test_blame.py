@@ -18,7 +18,7 @@ from rig.wait import wait_until
 
 CAUSES = ["unknown", "work", "gc", "disk"]
 HEAD = ("number,id,end_ns,total_ns,weight,route,server,in_flight,status,"
-        "attempts,new_connection,slow,kernel,") + ",".join(CAUSES)
+        "attempts,new_connection,tail,kernel,") + ",".join(CAUSES)
 MS = 1_000_000
 
 
@@ -175,6 +175,30 @@ def test_where(ctl, tmp_path):
     assert where["tail_interval"] == [1, 1]
 
 
+def test_what_is_too_uncertain(ctl, tmp_path):
+    """Goal: where the interval of p99 without a cause is wider than the effect,
+    it stands instead of a figure."""
+    path = table(tmp_path, *(
+        line(n, n / 50, 1, disk=10 + n * 7919 % 997 / 10 if n % 40 == 0 else 0,
+             gc=2 if n % 40 == 0 else 0) for n in range(5000)))
+    found = ctl("blame", "--file", str(path)).out
+    assert re.search(r"^ . garbage collection +\S+ms +too uncertain "
+                     r"\(\S+ to \S+ms\)  \d+$", found, re.M), found
+    assert re.search(r"^ 1 waiting for disk +\S+ms +3\.00ms \(", found,
+                     re.M), found
+    assert max(map(len, found.splitlines())) <= 80
+    route, = json.loads(ctl("blame", "-j", "--file", str(path),
+                            wide=True).out)["routes"]
+    certain = {c["cause"]: c["certain"] for c in route["causes"]}
+    assert certain["disk"] and not certain["gc"]
+    assert "<td>too uncertain <span" in ctl(
+        "blame", "--html", "--file", str(path), wide=True).out
+    found = ctl("blame", "--without", "gc", "--file", str(path)).out
+    assert re.search(r"^p99 +\S+ms +\? \(\S+ to \S+ms\) +\? \(", found,
+                     re.M), found
+    assert max(map(len, found.splitlines())) <= 80
+
+
 def test_no_cause_is_no_rank(ctl, tmp_path):
     """Goal: what is not explained stands below the causes, without a rank, even
     if it is more than each of them; on the page it tops the stack."""
@@ -272,7 +296,7 @@ def test_a_running_tailor_keeps_accounts(ctl, pair):
         first = names.index("kernel") + 1
         assert sum(map(int, row[first:])) == int(one["total_ns"]) > 0
         assert one["route"] in ("GET /a", "GET /b")
-        assert (one["server"], one["status"], one["slow"]) == ("a", "200", "1")
+        assert (one["server"], one["status"], one["tail"]) == ("a", "200", "1")
         assert float(one["weight"]) == 1
     wait_until(lambda: 'request_cause_seconds_total{class="GET /a"'
                in t.ask("/metrics").body.decode(), "the metric")

@@ -77,7 +77,7 @@ def test_impact(ctl, tmp_path):
         return (n // 10 * 7919 * salt % 1009) / 1009
 
     lines = ["number,id,end_ns,total_ns,weight,route,server,in_flight,status,"
-             "attempts,new_connection,slow,cache_references,cache_misses,"
+             "attempts,new_connection,tail,cache_references,cache_misses,"
              "dtlb_misses,kernel,unknown,work"]
     for n in range(10000):
         slow = n // 10 % 10 == 3

@@ -197,6 +197,7 @@ population_make(
 	return s;
 }
 
+#define OTHER_SEED 1000000
 #define TRUTH_TIMES 20
 #define TRUTH_REQUESTS 200000
 
@@ -230,6 +231,20 @@ holds(struct blame_interval i, double truth_ms)
 	       truth_ms * 1e6 <= (double)i.high_ns;
 }
 
+/* q(p) without the watched cause in another population, of the same kind and
+ * size. */
+static double
+measured_without(const struct population *p, size_t n, uint64_t seed)
+{
+	struct blame_set *s = population_make(p, n, seed, true);
+	int64_t out;
+
+	assert(blame_without(
+		   s, UINT64_C(1) << p->watch, false, &p->p, 1, &out) == 0);
+	blame_free(&s);
+	return (double)out / 1e6;
+}
+
 struct population_held
 population_hold(const struct population *p, size_t n, unsigned tries,
     unsigned resamples, bool single)
@@ -250,8 +265,8 @@ population_hold(const struct population *p, size_t n, unsigned tries,
 			if (r.line[i].cause != p->watch)
 				continue;
 			held.excess += holds(r.line[i].excess, p->truth.excess);
-			held.without +=
-			    holds(r.line[i].without, p->truth.without);
+			held.without += holds(r.line[i].without,
+			    measured_without(p, n, OTHER_SEED + k));
 		}
 		blame_free(&s);
 	}

@@ -67,8 +67,9 @@ struct blame_set *population_make(
 /* Its figures, from several large ones. */
 struct population_truth population_measure(const struct population *p);
 
-/* How often, of tries populations of n requests, the intervals of q, of the
- * excess of the watched cause, and of q without it held the truth. */
+/* How often, of tries populations of n requests, the intervals of q and of the
+ * excess of the watched cause held the truth, and that of q without it what
+ * another population of that size has. */
 struct population_held {
 	unsigned q, excess, without;
 };

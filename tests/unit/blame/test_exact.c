@@ -171,3 +171,41 @@ TEST(what_is_no_table_is_refused)
 	assert_int_equal(blame_exact_quantile(&e.route[0], 1), BLAME_TIME_MAX);
 	blame_exact_fini(&e);
 }
+
+/* The sentences of a report, joined. */
+static const char *
+notes(const struct blame_report *r)
+{
+	static char all[2 * BLAME_CODES];
+	struct blame_view v = {.p = 0.99, .name = "p99"};
+	char one[BLAME_CODES];
+	size_t n = 0;
+
+	all[0] = '\0';
+	for (unsigned at = 0; blame_view_note(&v, r, &at, one);)
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s\n", one);
+	return all;
+}
+
+/* Twice as narrow takes four times as long; of what is narrow, and of a tail
+ * that is there, nothing is said. */
+TEST(a_wide_interval_has_a_remedy)
+{
+	static struct blame_report r = {.resamples = 200,
+	    .q_ns = 100 * MS,
+	    .q = {80 * MS, 120 * MS},
+	    .last_ns = 900 * 1000 * MS,
+	    .beyond = 12,
+	    .slower = 36};
+
+	assert_int_equal(blame_view_wait_ns(&r), 2700 * 1000 * MS);
+	assert_string_equal(notes(&r),
+	    "The interval of p99 is 40 % of it. For 20 %, with as many "
+	    "requests as now: wait another 45m, then --since 60m.\n"
+	    "Of some 36 requests slower than p99 12 have accounts: "
+	    "analysis.cpu bounds them.\n");
+	r.q.low_ns = 100 * MS;
+	r.beyond = 30;
+	assert_int_equal(blame_view_wait_ns(&r), 0);
+	assert_string_equal(notes(&r), "");
+}

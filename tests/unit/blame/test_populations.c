@@ -205,3 +205,27 @@ TEST(a_place_has_an_interval)
 	assert_true(place->tail == 1 && place->tail_low == 1);
 	blame_free(&s);
 }
+
+/* Some 20 accounts stand for 20 requests each: a resample may have none of the
+ * tail, and then it has another one. */
+TEST(no_percentile_is_below_all_requests)
+{
+	struct blame_options o = {.p = 0.99, .resamples = 200};
+	static struct blame_report r;
+	int64_t least_ns;
+
+	for (unsigned k = 0; k < 8; k++) {
+		struct blame_set *s =
+		    population_make(&population[9], 400, k, false);
+
+		assert_int_equal(blame_without(s, (1 << P_GC), false,
+				     (const double[]){1e-9}, 1, &least_ns),
+		    0);
+		assert_int_equal(blame_analyze(s, &o, &r), 0);
+		assert_true(least_ns > 0 && r.q.low_ns >= least_ns);
+		for (unsigned i = 0; i < r.lines; i++)
+			if (r.line[i].cause == P_GC)
+				assert_true(r.line[i].without.low_ns > 0);
+		blame_free(&s);
+	}
+}

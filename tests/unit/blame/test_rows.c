@@ -93,6 +93,37 @@ TEST(names_do_nothing_to_a_terminal)
 	blame_rows_fini(&rows);
 }
 
+/* Five lines, a second apart, in some order: which are of a period that is
+ * counted back from the latest. */
+static const char *
+period(int64_t length_s, int64_t until_s)
+{
+	char text[] = HEAD "c,3000000000,5,1,r,s,1,1,0,1,5,0\n"
+			   "a,1000000000,5,1,r,s,1,1,0,1,5,0\n"
+			   "e,5000000000,5,1,r,s,1,1,0,1,5,0\n"
+			   "b,2000000000,5,1,r,s,1,1,0,1,5,0\n"
+			   "d,4000000000,5,1,r,s,1,1,0,1,5,0\n";
+	static char found[6];
+
+	assert_int_equal(blame_rows_read(&rows, text, length_s * 1000000000,
+			     until_s * 1000000000),
+	    0);
+	memset(found, 0, sizeof(found));
+	for (size_t i = 0; i < rows.lines; i++)
+		found[i] = rows.id[i][0];
+	blame_rows_fini(&rows);
+	return found;
+}
+
+TEST(periods_count_back_from_the_latest)
+{
+	assert_string_equal(period(0, 0), "caebd");
+	assert_string_equal(period(1, 0), "ed");
+	assert_string_equal(period(2, 1), "cb");
+	assert_string_equal(period(0, 2), "ab");
+	assert_string_equal(period(1, 7), "");
+}
+
 /* Computing is computing also on a slow clock: it does not go as a whole. */
 TEST(what_can_go_is_known)
 {

@@ -410,3 +410,73 @@ TEST(no_more_than_all_is_explained)
 	assert_true(r.explained == 1);
 	blame_free(&s);
 }
+
+/* The report selects where blame_without sorts all: for each cause, with the
+ * queue behind it, and for each pair. */
+TEST(selecting_and_sorting_agree)
+{
+	struct blame_options o = {.p = 0.99};
+	static struct blame_report r;
+	int64_t out;
+
+	for (unsigned k = 0; k < POPULATIONS; k++) {
+		struct blame_set *s =
+		    population_make(&population[k], 4000, k, false);
+
+		assert_int_equal(blame_analyze(s, &o, &r), 0);
+		for (unsigned i = 0; i < r.lines && r.line[i].removable; i++) {
+			uint64_t cause = UINT64_C(1) << r.line[i].cause;
+
+			assert_int_equal(
+			    blame_without(s, cause, false, &o.p, 1, &out), 0);
+			assert_int_equal(out, r.line[i].without_ns);
+			assert_int_equal(
+			    blame_without(s, cause, true, &o.p, 1, &out), 0);
+			if (r.line[i].kind == BLAME_HAZARD)
+				assert_int_equal(
+				    out, r.line[i].without_queue_ns);
+		}
+		assert_int_equal(
+		    blame_without(s, r.causes, false, &o.p, 1, &out), 0);
+		assert_true(fabs((double)(r.q_ns - out) - r.all_ns) < 1);
+		for (unsigned i = 0; i < r.pairs; i++) {
+			assert_int_equal(blame_without(s,
+					     UINT64_C(1) << r.pair[i].a |
+						 UINT64_C(1) << r.pair[i].b,
+					     false, &o.p, 1, &out),
+			    0);
+			assert_int_equal(out, r.pair[i].without_ns);
+		}
+		blame_free(&s);
+	}
+}
+
+/* A cause may occur in the last account for the first time, and one that never
+ * occurs takes no memory. */
+TEST(only_causes_that_occur_have_parts)
+{
+	struct blame_set *s = set_new(5000);
+	int64_t share[P_CAUSES];
+	struct blame_set *half;
+	size_t bytes;
+
+	for (uint64_t id = 0; id < 4000; id++)
+		add(s, id, 1, (int64_t[P_CAUSES]){[P_LOCK] = 1000});
+	bytes = blame_bytes(s);
+	add(s, 4000, 4000, (int64_t[P_CAUSES]){[P_GC] = 7, [P_LOCK] = 2000});
+	assert_int_equal(blame_bytes(s) - bytes, 4096 * sizeof(int64_t));
+	blame_shares(s, 0.99, share);
+	assert_int_equal(share[P_GC], 7);
+	assert_int_equal(share[P_LOCK], 2000);
+	blame_shares(s, 0.25, share);
+	assert_int_equal(share[P_GC], 0);
+	assert_int_equal(share[P_LOCK], 1000);
+	assert_int_equal(
+	    blame_select(s, 3999 * NS_PER_MS, INT64_MAX, &half), 0);
+	assert_int_equal(blame_rows(half), 2);
+	blame_shares(half, 0.99, share);
+	assert_int_equal(share[P_GC], 7);
+	assert_int_equal(share[P_LOCK], 2000);
+	blame_free(&half);
+	blame_free(&s);
+}

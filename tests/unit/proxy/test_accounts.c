@@ -52,10 +52,11 @@ teardown(void **state)
 	return rmdir(directory);
 }
 
-/* Some requests finished in a second; an account is made of the last one. */
+/* Some requests finished in a second; an account is made of the last one, which
+ * stands for so many; 0: none is made. */
 static void
-request(unsigned second, enum account_stratum stratum, uint32_t offered,
-    const char *target, bool made)
+request_of(unsigned second, enum account_stratum stratum, uint32_t offered,
+    const char *target, uint32_t stands)
 {
 	struct tale_request r = {.id = 7,
 	    .external_id = "x7",
@@ -71,7 +72,7 @@ request(unsigned second, enum account_stratum stratum, uint32_t offered,
 	n[stratum] = offered;
 	accounts_offered(
 	    a, (struct instant){second * (uint64_t)NS_PER_S + 1}, n);
-	if (!made)
+	if (stands == 0)
 		return;
 	tale_slice(&t, reader, &r, NULL, 0);
 	assert_non_null(t);
@@ -79,9 +80,16 @@ request(unsigned second, enum account_stratum stratum, uint32_t offered,
 	s.cause_ns[TALE_CAUSE_GC] = 600;
 	s.cause_ns[TALE_CAUSE_WORK] = 390;
 	s.cause_ns[TALE_CAUSE_UNKNOWN] = 10;
-	accounts_add(
-	    a, &s, account_route("GET", target, route), stratum, second);
+	accounts_add(a, &s, account_route("GET", target, route), stratum,
+	    stands, second);
 	tale_free(&t);
+}
+
+static void
+request(unsigned second, enum account_stratum stratum, uint32_t offered,
+    const char *target, bool made)
+{
+	request_of(second, stratum, offered, target, made);
 }
 
 static double
@@ -105,6 +113,20 @@ TEST_WITH(accounts_weigh_as_much_as_there_were_requests, setup, teardown)
 	assert_true(weight(3) == 1 && weight(4) == 8);
 	assert_int_equal(
 	    atomic_load(&a->cause_ns[0][TALE_CAUSE_GC]), 600 * 112);
+}
+
+/* Each stands for those that it was chosen from; those of a turn whose account
+ * was left out are shared among the others. */
+TEST_WITH(a_sample_stands_for_its_turns, setup, teardown)
+{
+	request_of(1, ACCOUNT_OTHER, 30, "/a", 30);
+	request_of(1, ACCOUNT_OTHER, 10, "/a", 10);
+	request(2, ACCOUNT_OTHER, 20, "/a", false);
+	assert_true(weight(0) == 30 && weight(1) == 10);
+	request_of(2, ACCOUNT_OTHER, 30, "/a", 30);
+	request_of(2, ACCOUNT_OTHER, 10, "/a", 10);
+	request(3, ACCOUNT_OTHER, 0, "/a", false);
+	assert_true(weight(2) == 45 && weight(3) == 15);
 }
 
 /* What is counted at a place is of the route that has it when a second ends;

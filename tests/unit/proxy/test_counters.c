@@ -98,7 +98,7 @@ request(uint64_t second, unsigned n)
 	assert_non_null(t);
 	s.tale = t;
 	s.cause_ns[TALE_CAUSE_WORK] = s.total_ns;
-	accounts_add(a, &s, "GET /a", ACCOUNT_OTHER, (int64_t)r.finished.ns);
+	accounts_add(a, &s, "GET /a", ACCOUNT_OTHER, 1, (int64_t)r.finished.ns);
 	tale_free(&t);
 }
 
@@ -243,6 +243,6 @@ TEST_WITH(without_counters_there_is_no_column, setup, teardown)
 	play(0, 10);
 	accounts_write(a, 0, 0, 10, &t);
 	assert_non_null(
-	    memmem(t.at, t.length, "new_connection,slow,kernel,", 27));
+	    memmem(t.at, t.length, "new_connection,tail,kernel,", 27));
 	free(t.at);
 }

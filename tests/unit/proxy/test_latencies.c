@@ -84,13 +84,15 @@ find(struct account_store *store, const char *class, int64_t from_ns,
 	return f;
 }
 
+static int64_t tail_ns; /* of the route counted last */
+
 static const char *
 count_status(const char *target, int64_t ns, int status)
 {
 	struct latency_key key = {
 	    .method = "GET", .target = target, .status = status, .now = now};
 
-	return latencies_count(&l, &key, ns);
+	return latencies_count(&l, &key, ns, &tail_ns);
 }
 
 static const char *
@@ -237,16 +239,19 @@ TEST_WITH(classes_are_those_in_force, setup, teardown)
 
 	for (unsigned i = 0; i < 2; i++) {
 		key.target = "/a/b?c";
-		assert_string_equal(latencies_count(&l, &key, 1), "GET /a/*");
+		assert_string_equal(
+		    latencies_count(&l, &key, 1, &tail_ns), "GET /a/*");
 		key.target = "/a/b/c";
-		assert_string_equal(latencies_count(&l, &key, 1), "* /a/**");
+		assert_string_equal(
+		    latencies_count(&l, &key, 1, &tail_ns), "* /a/**");
 		key.method = i == 0 ? "PUT" : "GET";
 		key.target = "/a/b?d";
-		assert_string_equal(latencies_count(&l, &key, 1),
+		assert_string_equal(latencies_count(&l, &key, 1, &tail_ns),
 		    i == 0 ? "* /a/**" : "GET /a/*");
 		key.method = "GET";
 		key.target = "/b";
-		assert_string_equal(latencies_count(&l, &key, 1), "other");
+		assert_string_equal(
+		    latencies_count(&l, &key, 1, &tail_ns), "other");
 	}
 	latencies_forget(&l);
 	assert_string_equal(count_one("/a/b", 1), "GET /a");
@@ -407,4 +412,42 @@ TEST_WITH(no_request_is_lost_with_its_place, setup, teardown)
 	assert_true(atomic_load(&routes.lost) > 0);
 	assert_int_equal(atomic_load(&l.dropped), 0);
 	free(table);
+}
+
+/* Where the tail begins is known from a hundred requests of a minute on, and
+ * until another minute has as many. */
+TEST_WITH(a_tail_begins_at_p95, setup, teardown)
+{
+	for (unsigned i = 1; i < LATENCY_TAIL_LEAST; i++)
+		count_one("/a", i * NS_PER_MS);
+	latencies_tick(&l, NULL, BEGIN + 11 * NS_PER_S);
+	count_one("/a", 100 * NS_PER_MS);
+	assert_int_equal(tail_ns, 0);
+	latencies_tick(&l, NULL, BEGIN + 22 * NS_PER_S);
+	count_one("/b", 1);
+	assert_int_equal(tail_ns, 0);
+	count_one("/a", 1);
+	assert_in_range(tail_ns, 95 * NS_PER_MS, 95 * NS_PER_MS * 129 / 128);
+	latencies_tick(&l, NULL, BEGIN + MINUTE);
+	count("GET /a", 10, 1);
+	latencies_tick(&l, NULL, BEGIN + 2 * MINUTE);
+	count("GET /a", 200, 2 * NS_PER_MS);
+	assert_in_range(tail_ns, 95 * NS_PER_MS, 95 * NS_PER_MS * 129 / 128);
+	latencies_tick(&l, NULL, BEGIN + 3 * MINUTE);
+	count("GET /a", 1, 1);
+	assert_in_range(tail_ns, 2 * NS_PER_MS, 2 * NS_PER_MS * 129 / 128);
+	/* Within the minute a burst does not raise it; what is faster lowers
+	 * it. */
+	count("GET /a", 200, 9 * NS_PER_MS);
+	latencies_tick(&l, NULL, BEGIN + 3 * MINUTE + 11 * NS_PER_S);
+	count("GET /a", 1, 1);
+	assert_in_range(tail_ns, 2 * NS_PER_MS, 2 * NS_PER_MS * 129 / 128);
+	count("GET /a", 9800, NS_PER_MS);
+	latencies_tick(&l, NULL, BEGIN + 3 * MINUTE + 22 * NS_PER_S);
+	count("GET /a", 1, 1);
+	assert_in_range(tail_ns, NS_PER_MS, NS_PER_MS * 129 / 128);
+	/* The next route at its place begins with nothing. */
+	atomic_store(&routes.place[1].state, ROUTE_LOST);
+	latencies_end(&l, NULL, 1, BEGIN + 3 * MINUTE + 1);
+	assert_int_equal(atomic_load(&l.tail_ns[1]), 0);
 }

@@ -119,3 +119,45 @@ TEST(test_window)
 	}
 	assert_false(slow_window_take(&w, 0, 1000, now, 1));
 }
+
+/* Goal: one of each turn is held at its end, each of them as often. */
+TEST(test_sample)
+{
+	struct instant now = {1000 * (uint64_t)NS_PER_S};
+	unsigned held = 0, at[10] = {0};
+	struct slow_sample s = {0};
+	uint64_t id = 0;
+
+	assert_false(slow_sample_over(&s, 4, now));
+	for (unsigned i = 0; i < 20000 * 10; i++) {
+		if (slow_sample_over(&s, 4, now)) {
+			assert_int_equal(i % 10, 0);
+			assert_int_equal(s.requests, 10);
+			at[held]++;
+			s.requests = 0;
+		}
+		if (slow_sample_take(&s, 4, now, ++id))
+			held = i % 10;
+		now = instant_plus(now, NS_PER_S / 40);
+	}
+	for (unsigned k = 0; k < 10; k++)
+		assert_in_range(at[k], 1850, 2150);
+	/* No turn is of two seconds. */
+	s.requests = 0;
+	now = (struct instant){1001 * (uint64_t)NS_PER_S - 1};
+	assert_true(slow_sample_take(&s, 3, now, ++id));
+	assert_false(slow_sample_over(&s, 3, now));
+	assert_true(slow_sample_over(&s, 3, instant_plus(now, 1)));
+}
+
+/* Goal: of the two limits, above both is slow, between them the tail. */
+TEST(test_strata)
+{
+	assert_int_equal(slow_stratum(true, false, 9, 5), ACCOUNT_SLOW);
+	assert_int_equal(slow_stratum(false, false, 9, 5), ACCOUNT_TAIL);
+	assert_int_equal(slow_stratum(true, false, 5, 5), ACCOUNT_TAIL);
+	assert_int_equal(slow_stratum(false, false, 5, 5), ACCOUNT_OTHER);
+	assert_int_equal(slow_stratum(false, true, 5, 5), ACCOUNT_SLOWEST);
+	assert_int_equal(slow_stratum(true, false, 5, 0), ACCOUNT_SLOW);
+	assert_int_equal(slow_stratum(false, false, 5, 0), ACCOUNT_OTHER);
+}
