@@ -190,7 +190,7 @@ TEST_WITH(a_bad_row_costs_itself, setup, teardown)
 	static const char *const bad[] = {"id=NULL",
 	    "end_ns=9223372036854775806", "route=printf('%048d',1)",
 	    "weight=0.5", "weight='NaN'", "weight=1e300", "in_flight=-1",
-	    "status=1000", "attempts=256", "stratum=3", "kernel=2",
+	    "status=1000", "attempts=256", "stratum=4", "kernel=2",
 	    "total_ns=total_ns+1", "causes=replace(causes,'}','')",
 	    "causes=causes||'}'", "causes=''", "causes='{\"work\":}'",
 	    "causes='{\"work\":-7,\"gc\":5}'", "causes='{\"work\":7.5}'",
