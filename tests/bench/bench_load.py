@@ -263,9 +263,9 @@ def find(runs):
                 [BUILD / "tailor-load", "find", "-q", "--p99", "20ms", "-d",
                  "60s", "--step", "5s", server.url], capture_output=True,
                 text=True, check=False, timeout=PATIENCE_S).stdout
-            found = re.search(r"\(([\d.]+) to ([\d.]+)\)", said)
+            found = re.search(r"\((?:([\d.]+) to |at most )([\d.]+)", said)
             held += bool(found) and \
-                float(found[1]) <= truth <= float(found[2])
+                float(found[1] or 0) <= truth <= float(found[2])
             print(f"  {said.splitlines()[0]}", flush=True)
         print(f"in the interval: {held} of {runs}")
     finally:

@@ -75,7 +75,7 @@ def form(line):
 
 
 def test_printed_verdict():
-    # Goal: README's request is told as the stories of the suite are.
+    # Goal: README's request is explained as those of the suite are.
     told = set()
     for path in (ROOT / "tests/unit/talechain/scenarios").glob("*.json"):
         verdict = json.loads(path.read_text()).get("verdict", {})

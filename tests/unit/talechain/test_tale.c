@@ -128,7 +128,7 @@ TEST(test_stale)
 	assert_int_equal(tale_lost(t), 0);
 	tale_free(&t);
 	/* All of it, its end included: that is no lateness of the observer, and
-	 * what the request's record shows is told. */
+	 * the verdict has what the request's record shows. */
 	r.stream_begin = 100;
 	r.stream_end = 500;
 	r.attempt[0].written = scene_at(4000 * US);
