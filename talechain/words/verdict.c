@@ -478,8 +478,8 @@ say_client_network(
 
 	(void)c;
 	phrase_add(l,
-	    "the response was on its way to the client, and the kernel sent "
-	    "%u segment%s of it again",
+	    "the client had not yet acknowledged the response, of which the "
+	    "kernel sent %u segment%s again",
 	    n, n == 1 ? "" : "s");
 }
 
