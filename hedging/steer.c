@@ -21,6 +21,8 @@
 #define FULL_GUESS 0.8
 #define FULL_MIN 0.1 /* a collection below this is not due to a full heap */
 #define TICK_NS (10 * NS_PER_MS)
+/* Twice the longest time between two ticks. */
+#define REST_TICK_NS (2 * NS_PER_S)
 #define SWAP_MIN_NS (250 * NS_PER_MS) /* S7 */
 #define REST_NS NS_PER_S
 #define REST_MAX_NS (10 * NS_PER_S)
@@ -186,21 +188,36 @@ near_full(const struct steer *st, const struct hedging *h, struct instant now)
 static void
 growth_turn(struct steer *st, struct instant now)
 {
-	if (instant_is_set(st->period) &&
-	    instant_since(now, st->period) < GROWTH_NS)
+	int64_t periods = instant_is_set(st->period)
+			      ? instant_since(now, st->period) / GROWTH_NS
+			      : 1;
+
+	st->passed = 1;
+	if (periods < 1)
 		return;
+	st->passed =
+	    periods < STEER_GROWTHS ? (unsigned)periods : STEER_GROWTHS;
 	st->period = now;
-	st->at = (st->at + 1) % STEER_GROWTHS;
-	st->growth[st->at] = st->step[st->at] = 0;
+	for (unsigned i = 0; i < st->passed; i++) {
+		st->at = (st->at + 1) % STEER_GROWTHS;
+		st->growth[st->at] = st->step[st->at] = 0;
+	}
 }
 
+/* Growth since a tick long ago is spread over the periods since; as a step it
+ * means nothing then. */
 static void
 grown(struct steer *st, unsigned server, uint64_t bytes)
 {
+	unsigned at = st->at;
+
 	if (server != st->active)
 		return;
-	st->growth[st->at] += bytes;
-	if (bytes > st->step[st->at])
+	for (unsigned i = 0; i < st->passed; i++) {
+		st->growth[at] += bytes / st->passed;
+		at = (at + STEER_GROWTHS - 1) % STEER_GROWTHS;
+	}
+	if (st->passed == 1 && bytes > st->step[st->at])
 		st->step[st->at] = bytes;
 }
 
@@ -568,6 +585,36 @@ rest(struct steer *st, struct hedging *h, unsigned server,
 	s->phase = STEER_OFF;
 	s->heap = *heap;
 	h->server[server].steered = h->server[server].fresh = false;
+}
+
+/* The growth of the active server in the latest periods, bytes per ns. */
+static double
+rate_now(const struct steer *st)
+{
+	uint64_t last =
+	    st->growth[(st->at + STEER_GROWTHS - 1) % STEER_GROWTHS];
+	uint64_t most = st->growth[st->at] > last ? st->growth[st->at] : last;
+
+	return (double)most / (double)GROWTH_NS;
+}
+
+bool
+steer_may_rest(const struct steer *st, const struct hedging *h)
+{
+	const struct steer_server *s = &st->server[h->active];
+	const struct steer_server *other = &st->server[policy_other(h->active)];
+	double room = st->part * full_bytes(s) - (double)used_bytes(s);
+
+	if (!st->on || s->phase == STEER_OFF)
+		return true;
+	if (st->active != h->active || other->phase == STEER_DRAINING ||
+	    other->phase == STEER_COLLECTING)
+		return false;
+	/* No swap helps now: a tick would change nothing. */
+	if (other->phase != STEER_FRESH)
+		return true;
+	return room >
+	       (double)step_max(st) + rate_now(st) * (double)REST_TICK_NS;
 }
 
 unsigned

@@ -239,6 +239,7 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	p->attach.sender.rest = &p->observer.rest;
 	p->attach.released = &p->released;
 	profiler_init_observer(p);
+	p->observer.attach = &p->attach.wake;
 	profiler_open_kernel(p);
 	profiler_open_runtimes(p);
 	rates_open(&p->attach.rates, &p->options);
@@ -427,12 +428,14 @@ profiler_wake(struct profiler *p)
 }
 
 void
-profiler_heap(
-    const struct profiler *p, unsigned server, struct profiler_heap *out)
+profiler_heap(struct profiler *p, unsigned server, struct profiler_heap *out)
 {
 	const struct hsperf_heap *h = &p->observer.heap[server];
-	uint64_t collector = count_read(&h->collector);
+	uint64_t collector;
 
+	if (p->idle)
+		observer_look(&p->observer);
+	collector = count_read(&h->collector);
 	memset(out, 0, sizeof(*out));
 	if (collector == 0)
 		return;
@@ -502,6 +505,7 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	const struct kernel_tally *tally;
 
 	attach_stats(&p->attach, out);
+	out->attach_turns = count_read(&p->attach.turns);
 	out->sweeps = count_read(&c->sweeps);
 	out->events = count_read(&c->events);
 	out->lost = count_read(&c->lost);

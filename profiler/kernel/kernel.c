@@ -13,12 +13,11 @@
 /* Inode of /proc/self/ns/pid in the initial pid namespace. */
 #define FIRST_PID_NAMESPACE 0xeffffffcU
 
-#define PARK_PERIOD_NS (50 * NS_PER_MS)
+#define PARK_AGAIN_NS (50 * NS_PER_MS)
 /* Programs are attached again PARK_SPARE_NS before a pause ends; they stay
  * attached if less than PARK_LEAST_NS of it is left. */
 #define PARK_SPARE_NS (50 * NS_PER_MS)
 #define PARK_LEAST_NS (300 * NS_PER_MS)
-#define PARK_IDLE_NS (10 * NS_PER_S) /* later, no pause is near */
 
 enum phase {
 	PHASE_RUNS,
@@ -652,22 +651,20 @@ kernel_park(struct kernel *k, struct instant now)
 	uint64_t until_ns = __atomic_load_n(&k->until_ns, __ATOMIC_RELAXED);
 	int64_t left_ns = (int64_t)(until_ns - now.ns);
 
-	if (until_ns == 0 || (k->tried && !k->parks) ||
-	    (phase == PHASE_RUNS && left_ns < -PARK_IDLE_NS))
+	if (phase == PHASE_PARKED && left_ns <= PARK_SPARE_NS) {
+		if (!unpark(k))
+			return PARK_AGAIN_NS;
+		__atomic_store_n(&k->phase, PHASE_PAUSED, __ATOMIC_RELEASE);
 		return -1;
-	if (phase == PHASE_PARKED) {
-		if (left_ns > PARK_SPARE_NS)
-			return left_ns - PARK_SPARE_NS;
-		if (unpark(k))
-			__atomic_store_n(
-			    &k->phase, PHASE_PAUSED, __ATOMIC_RELEASE);
-	} else if (phase == PHASE_PAUSED && left_ns > PARK_LEAST_NS &&
-		   may_park(k) &&
-		   __atomic_compare_exchange_n(&k->phase, &phase, PHASE_PARKED,
-		       false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-		park(k);
 	}
-	return PARK_PERIOD_NS;
+	if (phase == PHASE_PAUSED && left_ns > PARK_LEAST_NS &&
+	    (k->parks || !k->tried) && may_park(k) &&
+	    __atomic_compare_exchange_n(&k->phase, &phase, PHASE_PARKED, false,
+		__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		park(k);
+		phase = PHASE_PARKED;
+	}
+	return phase == PHASE_PARKED ? left_ns - PARK_SPARE_NS : -1;
 }
 
 /* --- losses --------------------------------------------------------------- */

@@ -109,8 +109,8 @@ void kernel_gate(struct kernel *k, struct instant until);
  * the pause costs its thread some 90 ns, thirty times a request.  Attach them
  * again before the pause ends; if that fails, the pause lasts longer.  Where
  * the kernel refuses this with the privileges that are left, programs stay
- * attached.  Returns the time until the next call, ns; -1: not soon.  The
- * attach thread; 1 to 7 ms for detaching or attaching. */
+ * attached.  Returns the time until the next call, ns; -1: at the next pause.
+ * The attach thread; 1 to 7 ms for detaching or attaching. */
 int64_t kernel_park(struct kernel *k, struct instant now);
 
 /* Read the kernel's counters of events that it did not write.  Some

@@ -64,6 +64,14 @@ observer_rest_wake(struct observer_rest *r)
 		eventfd_write(r->event, 1);
 }
 
+/* True if only a wake-up ends the rest that is planned: while no request is in
+ * flight, none waits for what a source has. */
+static bool
+is_deep(const struct observer_rest *r)
+{
+	return r->wait_ns > OBSERVER_REST_NS;
+}
+
 /* Set the descriptors that end a rest.  This reads the observer's structures,
  * so it comes before they may be borrowed. */
 static void
@@ -107,6 +115,18 @@ rest_take_back(struct observer_rest *r)
 	}
 }
 
+/* Forget what the sources announced during a deep rest: the sweep that follows
+ * reads it.  Otherwise the next rest would end at once. */
+static void
+sources_clear(const struct observer_rest *r)
+{
+	struct timespec none = {0};
+	struct pollfd end[ENDS];
+
+	rest_ends(r, true, end);
+	ppoll(end + 1, ENDS - 1, &none, NULL);
+}
+
 /* Set how long the next rest is. */
 static void
 rest_plan(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
@@ -118,7 +138,7 @@ rest_plan(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
 	r->wait_ns = r->wait_ns == 0 ? OBSERVER_REST_FIRST_NS : 2 * r->wait_ns;
 	if (r->wait_ns > longest_ns)
 		r->wait_ns = longest_ns;
-	if (calm_ns > 0)
+	if (calm_ns > 0 && !is_deep(r))
 		soon_ns = now.ns + (uint64_t)(r->wait_ns - calm_ns);
 	__atomic_store_n(&r->soon_ns, soon_ns, __ATOMIC_SEQ_CST);
 	if (r->wait_ns > busy_ns &&
@@ -127,22 +147,28 @@ rest_plan(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
 	r->until = instant_plus(now, r->wait_ns);
 }
 
-void
+bool
 observer_rest(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
 {
 	struct pollfd end[ENDS];
-	bool woken;
+	bool woken, deep;
 
 	rest_plan(r, longest_ns, calm_ns);
-	rest_ends(r, calm_ns > 0, end);
+	deep = is_deep(r);
+	rest_ends(r, calm_ns > 0 && !deep, end);
+	__atomic_store_n(&r->deep, deep, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->state, OBSERVER_RESTS, __ATOMIC_SEQ_CST);
 	woken = rest_wait(r, r->wait_ns, end);
 	rest_take_back(r);
+	__atomic_store_n(&r->deep, 0, __ATOMIC_RELAXED);
+	if (deep)
+		sources_clear(r);
 	if (woken)
 		r->wait_ns = 0;
 	count_add(&r->woken, woken);
 	r->seen = __atomic_load_n(&r->wakes, __ATOMIC_SEQ_CST);
 	count_add(&r->rests, 1);
+	return deep && woken;
 }
 
 bool
