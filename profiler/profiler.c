@@ -184,6 +184,7 @@ profiler_open_kernel(struct profiler *p)
 	}
 	p->attach.listener.next_number += kernel_channels(p->kernel);
 	p->observer.kernel = p->kernel;
+	p->observer.rest.stall = kernel_stirs(p->kernel);
 	attach_set_kernel(&p->attach, p->kernel);
 }
 
@@ -433,8 +434,7 @@ profiler_heap(struct profiler *p, unsigned server, struct profiler_heap *out)
 	const struct hsperf_heap *h = &p->observer.heap[server];
 	uint64_t collector;
 
-	if (p->idle)
-		observer_look(&p->observer);
+	observer_look(&p->observer);
 	collector = count_read(&h->collector);
 	memset(out, 0, sizeof(*out));
 	if (collector == 0)

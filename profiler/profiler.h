@@ -102,10 +102,9 @@ void profiler_in_flight(struct profiler *p, bool any);
 void profiler_wake(struct profiler *p);
 
 /* profiler_heap(p, server, out):
- * Copy the state of a server's heap, at most 2 ms old; without requests in
- * flight the calling thread reads it itself, and what else shows pauses.  Each
- * word is exact; together they are not a snapshot.  The proxy thread; never
- * blocks. */
+ * Copy the state of a server's heap, at most 2 ms old; while the observer rests
+ * the calling thread reads it itself, and what else shows pauses.  Each word is
+ * exact; together they are not a snapshot.  The proxy thread; never blocks. */
 void
 profiler_heap(struct profiler *p, unsigned server, struct profiler_heap *out);
 

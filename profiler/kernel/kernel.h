@@ -98,6 +98,14 @@ struct kernel_pause {
 bool
 kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out);
 
+/* A descriptor that is readable while a thread of a server that may not run (a
+ * quota, a signal) has left its CPU since the last kernel_take_stirs: its event
+ * is to be read then.  Borrowed. */
+int kernel_stirs(const struct kernel *k);
+
+/* Forget these.  Before reading the events; some loads.  The observer. */
+void kernel_take_stirs(struct kernel *k);
+
 /* True while the programs are paused.  The observer. */
 bool kernel_is_paused(const struct kernel *k);
 

@@ -487,6 +487,8 @@ observer_sweep(struct observer *o, struct instant now)
 {
 	observer_account(o, now);
 	o->swept = now;
+	if (o->kernel != NULL)
+		kernel_take_stirs(o->kernel);
 	observer_sample(o, now);
 	observer_cost_mark(&o->cost, PROFILER_PART_OWN);
 	observer_sweep_hazards(o, now);
@@ -579,15 +581,19 @@ observer_polls(const struct observer *o)
 static int64_t
 observer_calm_ns(const struct observer *o)
 {
+	int64_t calm_ns = OBSERVER_CALM_RINGS_NS;
+
 	if (o->poll != PROFILER_POLL_SLEEP || o->sleep_ns >= OBSERVER_CALM_NS ||
 	    observer_polls(o))
 		return 0;
-	if (o->kernel != NULL && !kernel_is_paused(o->kernel))
-		return OBSERVER_CALM_NS;
-	for (unsigned i = 0; i < o->servers; i++)
-		if (o->page[i] != NULL)
-			return OBSERVER_CALM_PAGE_NS;
-	return OBSERVER_CALM_RINGS_NS;
+	for (unsigned i = 0; i < o->servers; i++) {
+		if (o->hazards[i].stall != STALL_NONE)
+			return OBSERVER_CALM_NS;
+		if (o->page[i] != NULL &&
+		    activity_is_high(&o->page[i]->activity, o->swept))
+			calm_ns = OBSERVER_CALM_PAGE_NS;
+	}
+	return calm_ns;
 }
 
 /* True if a pause is in force, or a stall may become one.  Not the end of a

@@ -25,14 +25,14 @@
 #include "base/array.h"
 #include "profiler/channels/output.h"
 
-/* Descriptors that end a rest: the eventfd, and the sources. */
-#define ENDS (1 + PROFILER_SERVERS)
+/* Descriptors that end a rest: the eventfd, the sources, stall. */
+#define ENDS (1 + PROFILER_SERVERS + 1)
 
 int
 observer_rest_init(struct observer_rest *r)
 {
 	*r = (struct observer_rest){
-	    .event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	    .stall = -1, .event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	for (unsigned i = 0; i < COUNT(r->source); i++)
 		r->source[i] = -1;
 	return r->event < 0 ? -errno : 0;
@@ -78,9 +78,11 @@ static void
 rest_ends(const struct observer_rest *r, bool calm, struct pollfd end[ENDS])
 {
 	end[0] = (struct pollfd){.fd = r->event, .events = POLLIN};
-	for (unsigned i = 1; i < ENDS; i++)
-		end[i] = (struct pollfd){
-		    .fd = calm ? r->source[i - 1] : -1, .events = POLLIN};
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
+		end[1 + i] = (struct pollfd){
+		    .fd = calm ? r->source[i] : -1, .events = POLLIN};
+	end[ENDS - 1] =
+	    (struct pollfd){.fd = calm ? r->stall : -1, .events = POLLIN};
 }
 
 /* Wait until wakes has moved or a source is readable.  False: the time passed
@@ -96,9 +98,9 @@ rest_wait(struct observer_rest *r, int64_t wait_ns, struct pollfd end[ENDS])
 	    ppoll(end, ENDS, &t, NULL) > 0 && end[0].revents != 0)
 		eventfd_read(r->event, &wakes);
 	r->stirred = false;
-	for (unsigned i = 1; i < ENDS; i++)
-		r->stirred |= end[i].revents != 0;
-	return r->stirred ||
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
+		r->stirred |= end[1 + i].revents != 0;
+	return r->stirred || end[ENDS - 1].revents != 0 ||
 	       __atomic_load_n(&r->wakes, __ATOMIC_SEQ_CST) != r->seen;
 }
 
@@ -134,10 +136,16 @@ rest_plan(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
 	int64_t busy_ns = calm_ns > 0 ? calm_ns : OBSERVER_CALM_NS;
 	struct instant now = instant_now();
 	uint64_t soon_ns = UINT64_MAX;
+	bool requested =
+	    instant_is_set(r->from) &&
+	    __atomic_load_n(&r->busy_ns, __ATOMIC_RELAXED) >= r->from.ns;
 
 	r->wait_ns = r->wait_ns == 0 ? OBSERVER_REST_FIRST_NS : 2 * r->wait_ns;
+	if (calm_ns > 0 && requested)
+		r->wait_ns = calm_ns;
 	if (r->wait_ns > longest_ns)
 		r->wait_ns = longest_ns;
+	r->from = now;
 	if (calm_ns > 0 && !is_deep(r))
 		soon_ns = now.ns + (uint64_t)(r->wait_ns - calm_ns);
 	__atomic_store_n(&r->soon_ns, soon_ns, __ATOMIC_SEQ_CST);

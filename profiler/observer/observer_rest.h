@@ -11,7 +11,9 @@
  * what is written, or sources that make a descriptor readable when there is
  * something to read, which ends a rest.  A calm observer rests with requests in
  * flight, too, each time for a few milliseconds at most; the first request ends
- * a rest only if more than that is left of it.
+ * a rest only if more than that is left of it.  After a rest in which a request
+ * began it plans no longer one, so requests that follow each other closely end
+ * none.
  *
  * While the observer rests, the proxy thread may borrow the observer's
  * structures and read the sources of hazards itself, because the first request
@@ -34,8 +36,8 @@
  * polled are no reason for a shorter one: the first request reads them. */
 #define OBSERVER_REST_QUIET_NS (1 * NS_PER_S)
 #define OBSERVER_QUIET_EVENTS 2048
-/* The longest rest with requests in flight: if the kernel's events are read,
- * which may show a stall; if a page is, for its counts of classes;
+/* The longest rest with requests in flight: while a stall is in force, whose
+ * end the kernel's events show; if a JVM loads classes, for their counts;
  * otherwise. */
 #define OBSERVER_CALM_NS (1 * NS_PER_MS)
 #define OBSERVER_CALM_PAGE_NS (2 * NS_PER_MS)
@@ -58,16 +60,17 @@ struct observer_rest {
 	int event;	/* owned: an eventfd, readable after a wake-up */
 	/* the observer's */
 	int64_t wait_ns __attribute__((aligned(64))); /* last rest; 0: none */
-	struct instant until; /* planned end of the rest */
+	struct instant from, until; /* begin of the rest, and planned end */
 	/* A first request from this time on need not end the rest.  The proxy
 	 * thread reads it. */
 	uint64_t soon_ns;
 	uint32_t deep;	       /* 1 during a deep rest; any thread reads */
 	uint64_t rests, woken; /* counters, any thread reads */
 	uint32_t seen;	       /* wakes when the last rest ended */
-	/* Descriptors that end a calm rest, borrowed; -1: none. */
-	int source[PROFILER_SERVERS];
-	bool stirred; /* a source ended the last rest */
+	/* Descriptors that end a calm rest, borrowed; -1: none.  stall: of all
+	 * servers. */
+	int source[PROFILER_SERVERS], stall;
+	bool stirred; /* a source of a server ended the last rest */
 };
 
 /* Initialize, without a source.  Returns 0 or a negative errno. */

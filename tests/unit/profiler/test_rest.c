@@ -177,6 +177,44 @@ TEST(test_no_long_rest_after_a_calm_one)
 	observer_rest_fini(&r);
 }
 
+/* Goal: requests that follow each other closely end no rest of a calm observer,
+ * and do not make it rest shorter. */
+TEST(test_close_requests_end_no_rest)
+{
+	struct observer_rest r;
+
+	assert_int_equal(observer_rest_init(&r), 0);
+	r.idle = 1;
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_RINGS_NS);
+	for (unsigned i = 0; i < 5; i++) {
+		observer_rest_set(&r, true, r.from);
+		observer_rest_set(&r, false, r.from);
+		observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_RINGS_NS);
+		assert_int_equal(r.wait_ns, OBSERVER_CALM_RINGS_NS);
+	}
+	assert_int_equal(r.wakes, 0);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_RINGS_NS);
+	assert_int_equal(r.wait_ns, 2 * OBSERVER_CALM_RINGS_NS);
+	observer_rest_set(&r, true, r.from);
+	assert_int_equal(r.wakes, 1);
+	observer_rest_fini(&r);
+}
+
+/* Goal: what may be a stall ends a calm rest, and no wait for a pause of a JVM
+ * begins. */
+TEST(test_stall_ends_a_rest)
+{
+	struct observer_rest r;
+
+	assert_int_equal(observer_rest_init(&r), 0);
+	r.stall = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	observer_rest(&r, OBSERVER_REST_NS, OBSERVER_CALM_RINGS_NS);
+	assert_false(r.stirred);
+	assert_int_equal(r.woken, 1);
+	close(r.stall);
+	observer_rest_fini(&r);
+}
+
 /* Goal: a source ends a short rest and no deep one, and what it announced
  * meanwhile is no reason for the next to end; a deep one ends with any
  * request. */
@@ -207,6 +245,7 @@ TEST(test_deep_rests)
 	assert_int_equal(r.wakes, 1);
 	observer_rest_set(&r, false, instant_now());
 	r.wait_ns = OBSERVER_REST_NS;
+	r.busy_ns = 0; /* as if that request was long ago */
 	assert_true(observer_rest(&r, FOREVER_NS, OBSERVER_CALM_NS));
 	observer_rest_fini(&r);
 	close(source);
