@@ -33,6 +33,7 @@ struct attach {
 	const char *kernel_why, *kernel_fix; /* borrowed; if kernel is NULL */
 	struct instant count_at;	     /* when to read kernel losses */
 	struct instant counted;		     /* last reading at rest */
+	struct instant aged;		     /* last kernel_peers_age */
 	struct runtimes runtimes;
 	struct rates_reader rates;
 	struct epochs_reader epochs;
