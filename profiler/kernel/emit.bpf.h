@@ -173,7 +173,9 @@ task_mark(__u64 task)
 {
 	__u8 *mark = process_mark(task >> 32);
 
-	return mark != NULL && (__u32)task != watch.ignored ? *mark : 0;
+	if (mark == NULL || *mark == 0)
+		return 0;
+	return (__u32)task != watch.ignored ? *mark : 0;
 }
 
 /* True if a task with a mark is a server's or ours; of a peer's only switches

@@ -349,17 +349,12 @@ check_entered(const struct cpu *cpu, __u32 tid)
 		__sync_fetch_and_add(&tally.unseen, 1);
 }
 
-/* A switch between two tasks, and their marks. */
-struct handover {
-	struct task_struct *prev, *next;
-	__u8 from, to;
-};
-
 /* Report a switch at which a watched task or a peer gets or leaves a CPU. */
 static __always_inline int
-switched(void *ctx, const struct handover *s, __u64 state)
+switched(
+    void *ctx, struct task_struct *prev, struct task_struct *next, __u64 state)
 {
-	struct task_struct *prev = s->prev, *next = s->next;
+	__u8 from = task_mark(task_pair(prev)), to = task_mark(task_pair(next));
 	enum talechain_off off = TALECHAIN_OFF_PREEMPTED;
 	__u64 now = bpf_ktime_get_ns(), wait_ns = 0, waker = 0, waker_ns = 0;
 	__u64 call = 0, futex = 0, whole = 0;
@@ -368,22 +363,22 @@ switched(void *ctx, const struct handover *s, __u64 state)
 
 	if (state != 0)
 		off = off_reason(prev, state);
-	if (s->from != 0 && state == 0 && is_throttled(prev)) {
+	if (from != 0 && state == 0 && is_throttled(prev)) {
 		off = TALECHAIN_OFF_THROTTLED;
 		quota(prev, now);
 	}
-	if (s->from != 0 && state != 0)
+	if (from != 0 && state != 0)
 		call = call_of(prev, &futex);
-	if (mark_watched(s->from)) {
+	if (mark_watched(from)) {
 		if (cpu != NULL)
 			check_entered(cpu, prev->pid);
 		if (config.stacks && cpu != NULL && state != 0)
 			stack_take(ctx, cpu, prev, futex != 0, now);
 		left(prev->pid, off, now, state == 0, futex);
 	}
-	if (s->to == KERNEL_MARK_PEER && cpu != NULL)
+	if (to == KERNEL_MARK_PEER && cpu != NULL)
 		peer_count(cpu, next->tgid, now);
-	t = mark_watched(s->to) ? thread_find(next->pid) : NULL;
+	t = mark_watched(to) ? thread_find(next->pid) : NULL;
 	if (t != NULL) {
 		if (t->runnable_ns != 0 && now > t->runnable_ns &&
 		    since_resumed(t->runnable_ns))
@@ -425,15 +420,13 @@ int
 BPF_PROG(
     on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	struct handover s = {.prev = prev, .next = next};
 	struct cpu *cpu = NULL;
 	__u64 state;
 
 	if (!sampled())
 		return 0;
-	s.from = task_mark(task_pair(prev));
-	s.to = task_mark(task_pair(next));
-	if (s.from == 0 && s.to == 0) {
+	if (task_mark(task_pair(prev)) == 0 &&
+	    task_mark(task_pair(next)) == 0) {
 		cpu = cpu_here();
 		if (cpu == NULL || !is_waited_for(cpu) || prev->pid == 0 ||
 		    next->pid == 0)
@@ -445,7 +438,7 @@ BPF_PROG(
 	if (preempt)
 		state = 0;
 	return cpu != NULL ? turn(cpu, prev, next, state)
-			   : switched(ctx, &s, state);
+			   : switched(ctx, prev, next, state);
 }
 
 /* The name changed: emit it again. */
