@@ -540,5 +540,7 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->kernel_unseen = count_read(&tally->unseen);
 	out->kernel_stackless = count_read(&tally->stackless);
 	out->kernel_unsummed = count_read(&tally->unsummed);
+	out->peers_refused = count_read(&tally->strangers);
+	out->peers_busy = count_read(&tally->restless);
 	out->kernel_unsampled_ns = count_read(&c->unsampled_ns);
 }

@@ -56,6 +56,7 @@ public final class TaleChain implements AutoCloseable {
 	public static final int EXIT = 0x0106;
 	public static final int STACK = 0x0107;
 	public static final int SYMBOL = 0x0108;
+	public static final int PEER = 0x0109;
 	public static final int SOFTIRQ = 0x0201;
 	public static final int INTERRUPT = 0x0202;
 	public static final int TCP_RECV = 0x0301;

@@ -131,6 +131,12 @@ enum talechain_reclaim {
  *             of an address in the process pid; address 0: the name of its
  *             runtime, if that moves work between threads ("Go"); 1: frames
  *             that cannot be found
+ *   PEER      another process of this machine ended a server's wait: its thread
+ *             woke to_tid or, if to_tid is 0, sent these bytes on a connection
+ *             to the server; ports are those of the sender's end.  since_ns:
+ *             since when all switches and wake-ups of this process are written,
+ *             1: since the server is watched, 0: they are not; state: why, enum
+ *             talechain_peer
  *   SOFTIRQ   written at its end; raised_ns: 0 if not known
  *   INTERRUPT written when a thread leaves its CPU after ran_ns: count
  *             handlers of interrupts and softirqs took handled_ns of these;
@@ -187,6 +193,9 @@ enum talechain_reclaim {
 	    "address_0", "address_1", "address_2")                             \
 	X(SYMBOL, 0x0108, "symbol", "piece:7/address", "text_0", "text_1",     \
 	    "text_2")                                                          \
+	X(PEER, 0x0109, "peer", "to_tid",                                      \
+	    "local_port:16/remote_port:16/state", "sequence:32/bytes",         \
+	    "since_ns")                                                        \
 	X(SOFTIRQ, 0x0201, "softirq", "vector", "latency_ns", "raised_ns", "") \
 	X(INTERRUPT, 0x0202, "interrupt", "handled_ns", "ran_ns", "count", "") \
 	X(TCP_RECV, 0x0301, "tcp_recv", "cookie", "sequence:32/acknowledged",  \
@@ -348,6 +357,14 @@ enum talechain_off {
 	TALECHAIN_OFF_STOPPED = 4,   /* SIGSTOP, a debugger, the freezer */
 	TALECHAIN_OFF_DEAD = 5,
 	TALECHAIN_OFF_THROTTLED = 6, /* runnable; its CPU quota is used up */
+};
+
+/* Reasons for the since_ns of PEER: its "state". */
+enum talechain_peer {
+	TALECHAIN_PEER_WATCHED = 0,
+	TALECHAIN_PEER_NEW = 1,	    /* it is from now on */
+	TALECHAIN_PEER_BUSY = 2,    /* its threads switch too often */
+	TALECHAIN_PEER_CROWDED = 3, /* too many others are */
 };
 
 /* Stacks: "kind" of STACK. */

@@ -9,6 +9,8 @@
 /* How often the kernel's losses are read. */
 #define COUNT_PERIOD_NS NS_PER_S
 #define COUNT_REST_NS (4 * NS_PER_S) /* without requests in flight */
+/* How long processes are watched after servers waited for them, at least. */
+#define PEER_PERIOD_NS (30 * NS_PER_S)
 /* Descriptors of a server: its pidfd and those of threads. */
 #define POLL_SERVER (1 + PROC_THREADS)
 #define POLL_OTHERS (1 + PROFILER_SERVERS * POLL_SERVER)
@@ -201,7 +203,7 @@ attach_turn_server(
 }
 
 /* Once per period read the losses of the kernel's programs, with thirty system
- * calls; park the programs. */
+ * calls, and give up peers; park the programs. */
 static int64_t
 attach_turn_kernel(struct attach *a, struct instant now)
 {
@@ -216,6 +218,10 @@ attach_turn_kernel(struct attach *a, struct instant now)
 		for (unsigned i = 0; i < a->servers; i++)
 			process_refresh(&a->process[i]);
 		a->counted = now;
+	}
+	if (instant_since(now, a->aged) >= PEER_PERIOD_NS) {
+		kernel_peers_age(a->kernel);
+		a->aged = now;
 	}
 	return sooner_ns(period_ns - instant_since(now, a->counted),
 	    kernel_park(a->kernel, now));

@@ -32,6 +32,7 @@ struct attach {
 	struct kernel *kernel;		     /* borrowed; NULL: none */
 	const char *kernel_why, *kernel_fix; /* borrowed; if kernel is NULL */
 	struct instant counted; /* when kernel losses were last read */
+	struct instant aged;	/* last kernel_peers_age */
 	struct runtimes runtimes;
 	struct rates_reader rates;
 	struct epochs_reader epochs;

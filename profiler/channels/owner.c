@@ -11,7 +11,9 @@ kernel_owner_of(const struct kernel_owners *o, uint32_t tgid)
 		return -1;
 	mark = __atomic_load_n(&o->mark[tgid], __ATOMIC_RELAXED) &
 	       KERNEL_MARK_WHOSE;
-	return mark >= KERNEL_MARK_SERVER ? mark - KERNEL_MARK_SERVER : -1;
+	return mark >= KERNEL_MARK_SERVER && mark < KERNEL_MARK_PEER
+		   ? mark - KERNEL_MARK_SERVER
+		   : -1;
 }
 
 bool

@@ -19,6 +19,8 @@
 enum kernel_mark {
 	KERNEL_MARK_SELF = 1,
 	KERNEL_MARK_SERVER, /* of the first server; the others follow */
+	/* of no server, and one that a server waited for (abi.h) */
+	KERNEL_MARK_PEER = KERNEL_MARK_SERVER + KERNEL_SERVERS,
 	KERNEL_MARK_WHOSE = 0x0f,
 	KERNEL_MARK_ALONE = 0x40, /* processes it forks are not its server's */
 };

@@ -31,6 +31,10 @@
 
 #define KERNEL_TAKEN_NS 20000 /* least time taken of a run for an event */
 
+#define KERNEL_PEERS 64		  /* places; a power of two */
+#define KERNEL_PEER_TRIES 8	  /* places that a process may have */
+#define KERNEL_PEER_SWITCHES 2500 /* to peers, per CPU and 2^30 ns */
+
 #define KERNEL_SUMS_LEAST 2500 /* sums per CPU and s that are always allowed */
 #define KERNEL_SUM_LONG 4      /* long epochs exceed the mean by this factor */
 
@@ -47,6 +51,23 @@ struct kernel_config {
 	uint32_t pad;
 };
 
+enum kernel_peer_state {
+	KERNEL_PEER_WATCHED, /* since since_ns, 0: not yet */
+	KERNEL_PEER_BUSY,    /* not: its threads switched too often */
+	KERNEL_PEER_LEFT,    /* not: no server waited for it lately */
+};
+
+/* A process that is no server's, but sent to a server's thread or woke one: its
+ * switches and wake-ups are reported from then on.  The programs take places,
+ * the loader gives them back. */
+struct kernel_peer {
+	uint32_t pid; /* 0: a free place */
+	uint32_t state;
+	uint32_t used; /* 1: a server waited for it since this was set to 0 */
+	uint32_t pad;
+	uint64_t since_ns;
+};
+
 /* member lists the processes of each server, in any order: a place is taken and
  * given back by compare and exchange.  port has a bit for each watched TCP
  * port.  The observer thread is not reported: it sleeps twenty thousand times a
@@ -56,6 +77,9 @@ struct kernel_watch {
 	uint32_t ignored; /* our thread that sleeps too often to report */
 	uint32_t pad;
 	uint64_t port[65536 / 64];
+	/* A process has one of KERNEL_PEER_TRIES places from its number
+	 * on. */
+	struct kernel_peer peer[KERNEL_PEERS];
 };
 
 /* While paused is not 0, the programs of tasks, segments and faults write
@@ -74,13 +98,16 @@ struct kernel_tally {
 	uint64_t unseen;    /* switches at which no program was called */
 	uint64_t stackless; /* stacks left out as too many */
 	uint64_t unsummed;  /* epochs left out: too many, or too long */
+	uint64_t strangers; /* waits for a process without a place */
+	uint64_t restless;  /* peers that switched too often */
 };
 
 _Static_assert(sizeof(struct kernel_gate) == 16, "same on both sides");
 _Static_assert(sizeof(struct kernel_config) == 40, "same on both sides");
-_Static_assert(sizeof(struct kernel_watch) ==
-		   4 * KERNEL_SERVERS * KERNEL_PROCESSES + 8 + 65536 / 8,
-    "same on both sides");
 _Static_assert(
-    KERNEL_MARK_SERVER + KERNEL_SERVERS <= KERNEL_MARK_WHOSE, "fits");
+    sizeof(struct kernel_watch) == 4 * KERNEL_SERVERS * KERNEL_PROCESSES + 8 +
+				       65536 / 8 + 24 * KERNEL_PEERS,
+    "same on both sides");
+_Static_assert(KERNEL_MARK_PEER <= KERNEL_MARK_WHOSE, "fits");
+_Static_assert((KERNEL_PEERS & (KERNEL_PEERS - 1)) == 0, "a mask");
 _Static_assert((KERNEL_NAMES & (KERNEL_NAMES - 1)) == 0, "a mask");

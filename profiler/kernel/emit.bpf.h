@@ -121,11 +121,12 @@ struct cpu {
 	 * the gate's resumed_ns, and have got no CPU yet; waited_ns: since
 	 * when there are any. */
 	__s32 waiters;
-	__u32 pad;
+	__u32 peer_switches; /* to peers, in peer_second */
 	__u64 waiters_ns, waited_ns;
 	/* The task, pid << 32 | tid, whose turn the ignored thread interrupted,
 	 * 0: none; when, and the last argument of that switch. */
 	__u64 before, before_ns, before_how;
+	__u32 peer_second; /* the 2^30 ns that peer_switches counts */
 } __attribute__((aligned(64)));
 
 extern struct cpu cpus[KERNEL_CPUS];
@@ -174,13 +175,30 @@ since_resumed(__u64 ns)
 	return ns >= gate.resumed_ns;
 }
 
-/* True if a task, pid << 32 | tid, is watched. */
-static __always_inline bool
-watched(__u64 task)
+/* The mark of a task, pid << 32 | tid; 0: none of its events are reported. */
+static __always_inline __u8
+task_mark(__u64 task)
 {
 	__u8 *mark = process_mark(task >> 32);
 
-	return mark != NULL && *mark != 0 && (__u32)task != watch.ignored;
+	if (mark == NULL || *mark == 0)
+		return 0;
+	return (__u32)task != watch.ignored ? *mark : 0;
+}
+
+/* True if a task with a mark is a server's or ours; of a peer's only switches
+ * and wake-ups are reported (peer.bpf.h). */
+static __always_inline bool
+mark_watched(__u8 mark)
+{
+	return mark != 0 && mark != KERNEL_MARK_PEER;
+}
+
+/* True if a task, pid << 32 | tid, is watched as a server's or ours. */
+static __always_inline bool
+watched(__u64 task)
+{
+	return mark_watched(task_mark(task));
 }
 
 /* A task as pid << 32 | tid. */

@@ -472,8 +472,12 @@ kernel_follows(const struct kernel *k)
 bool
 kernel_watches(const struct kernel *k, pid_t pid)
 {
-	return pid > 0 && (size_t)pid < k->marks &&
-	       __atomic_load_n(&k->mark[pid], __ATOMIC_RELAXED) != 0;
+	uint8_t mark;
+
+	if (pid <= 0 || (size_t)pid >= k->marks)
+		return false;
+	mark = __atomic_load_n(&k->mark[pid], __ATOMIC_RELAXED);
+	return mark != 0 && mark != KERNEL_MARK_PEER;
 }
 
 int
@@ -534,6 +538,40 @@ kernel_members(struct kernel *k, unsigned server, pid_t out[KERNEL_PROCESSES])
 			out[n++] = (pid_t)pid;
 	}
 	return n;
+}
+
+/* Give back a place whose process was left out for a period, or else leave that
+ * process out, if no server waited for it in the last one. */
+static void
+peer_age(struct kernel *k, struct kernel_peer *peer)
+{
+	uint32_t pid = __atomic_load_n(&peer->pid, __ATOMIC_RELAXED);
+	uint8_t mark = KERNEL_MARK_PEER;
+
+	if (pid == 0 || pid >= k->marks)
+		return;
+	if (__atomic_load_n(&peer->state, __ATOMIC_RELAXED) !=
+	    KERNEL_PEER_WATCHED) {
+		__atomic_store_n(&peer->since_ns, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(
+		    &peer->state, KERNEL_PEER_WATCHED, __ATOMIC_RELAXED);
+		/* Release: the programs take the place by its number. */
+		__atomic_store_n(&peer->pid, 0, __ATOMIC_RELEASE);
+		return;
+	}
+	if (__atomic_exchange_n(&peer->used, 0, __ATOMIC_RELAXED) != 0)
+		return;
+	__atomic_store_n(&peer->state, KERNEL_PEER_LEFT, __ATOMIC_RELAXED);
+	/* A server's process since it became one keeps its mark. */
+	__atomic_compare_exchange_n(
+	    &k->mark[pid], &mark, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void
+kernel_peers_age(struct kernel *k)
+{
+	for (unsigned i = 0; i < KERNEL_PEERS; i++)
+		peer_age(k, &k->watch->peer[i]);
 }
 
 void

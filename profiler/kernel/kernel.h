@@ -72,6 +72,10 @@ void kernel_unwatch(struct kernel *k, unsigned server);
 unsigned
 kernel_members(struct kernel *k, unsigned server, pid_t out[KERNEL_PROCESSES]);
 
+/* Watch no longer the processes for which no server waited since the last call
+ * (peer.bpf.h).  The thread of kernel_watch; some stores. */
+void kernel_peers_age(struct kernel *k);
+
 /*
  * kernel_watch_port(k, port), kernel_server_port(k, server, port):
  * Watch the connections of a TCP port; events on a server's port belong to the

@@ -5,7 +5,7 @@
  * missed.  A process that ends gives back its place in the list; its byte
  * stays until a fork gives its number to another process, because its last
  * switch is still to come. */
-#include "profiler/kernel/emit.bpf.h"
+#include "profiler/kernel/peer.bpf.h"
 
 #define MEMBERS_MASK (KERNEL_SERVERS * KERNEL_PROCESSES - 1)
 _Static_assert((MEMBERS_MASK & (MEMBERS_MASK + 1)) == 0, "a mask");
@@ -86,20 +86,25 @@ int
 BPF_PROG(on_exit, struct task_struct *p)
 {
 	__u32 tid = p->pid;
-	__u8 *mark;
+	__u8 *mark, whose = task_mark(task_pair(p));
 	int status;
 
-	if (!watched(task_pair(p)))
+	if (whose == 0)
 		return 0;
-	thread_end(tid);
+	if (whose != KERNEL_MARK_PEER)
+		thread_end(tid);
 	if (BPF_CORE_READ(p, signal, live.counter) > 0)
 		return 0; /* only a thread ended */
+	if (whose == KERNEL_MARK_PEER) {
+		peer_end(p->tgid);
+		return 0;
+	}
 	status = BPF_CORE_READ(p, signal, group_exit_code);
 	if (status == 0)
 		status = p->exit_code;
 	emit(TALECHAIN_EXIT, (__u32)status, 0, 0, 0);
 	mark = process_mark(p->tgid);
-	if (mark != NULL)
+	if (mark != NULL && mark_server(*mark) < KERNEL_SERVERS)
 		member_replace(mark_server(*mark), p->tgid, 0);
 	return 0;
 }

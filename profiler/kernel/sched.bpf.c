@@ -3,8 +3,8 @@
  * sched_waking runs in the waker's context and gives WAKEUP.  sched_wakeup runs
  * where the woken task was queued, often on another CPU, in the context of an
  * unrelated task; it gives RUNNABLE, the beginning of the wait for a CPU. */
+#include "profiler/kernel/peer.bpf.h"
 #include "profiler/kernel/stack.bpf.h"
-#include "profiler/kernel/task.bpf.h"
 
 #define GROUPS 8 /* groups above a task that are read, at most */
 #define WAIT_MOST ((1ULL << TALECHAIN_WAIT_BITS) - 1)
@@ -130,8 +130,9 @@ BPF_PROG(on_waking, struct task_struct *p)
 	struct cpu *cpu;
 	__u32 vector = 0;
 	__u64 now, futex = 0;
+	__u8 mark;
 
-	if (!sampled() || !watched(task_pair(p)))
+	if (!sampled() || (mark = task_mark(task_pair(p))) == 0)
 		return 0;
 	now = bpf_ktime_get_ns();
 	cpu = cpu_here();
@@ -143,7 +144,7 @@ BPF_PROG(on_waking, struct task_struct *p)
 		cpu->served = 1;
 	}
 	waker = bpf_get_current_task_btf();
-	t = thread_get(p->pid);
+	t = mark_watched(mark) ? thread_get(p->pid) : NULL;
 	if (t != NULL) {
 		t->waker_ns = now;
 		t->waker =
@@ -153,6 +154,10 @@ BPF_PROG(on_waking, struct task_struct *p)
 	}
 	name(p, p->pid, p->tgid, now);
 	name(waker, waker->pid, waker->tgid, now);
+	if (context == TALECHAIN_CONTEXT_TASK &&
+	    (mark & KERNEL_MARK_WHOSE) >= KERNEL_MARK_SERVER &&
+	    mark_watched(mark))
+		peer_woke(p, waker, now);
 	emit_at(now, TALECHAIN_WAKEUP, (__u32)p->pid, (__u32)p->tgid,
 	    (__u64)context << 32 | vector, futex);
 	return 0;
@@ -354,34 +359,36 @@ stir(void)
 	return bpf_ringbuf_output(&stirs, &nothing, sizeof(nothing), 0);
 }
 
-/* Report a switch at which a watched task gets or leaves a CPU. */
+/* Report a switch at which a watched task or a peer gets or leaves a CPU. */
 static __always_inline int
 switched(
     void *ctx, struct task_struct *prev, struct task_struct *next, __u64 state)
 {
+	__u8 from = task_mark(task_pair(prev)), to = task_mark(task_pair(next));
 	enum talechain_off off = TALECHAIN_OFF_PREEMPTED;
 	__u64 now = bpf_ktime_get_ns(), wait_ns = 0, waker = 0, waker_ns = 0;
 	__u64 call = 0, futex = 0, whole = 0;
 	struct cpu *cpu = cpu_here();
-	bool left_cpu = watched(task_pair(prev));
 	struct thread *t;
 
 	if (state != 0)
 		off = off_reason(prev, state);
-	if (left_cpu) {
-		if (state == 0 && is_throttled(prev)) {
-			off = TALECHAIN_OFF_THROTTLED;
-			quota(prev, now);
-		}
-		if (state != 0)
-			call = call_of(prev, &futex);
+	if (from != 0 && state == 0 && is_throttled(prev)) {
+		off = TALECHAIN_OFF_THROTTLED;
+		quota(prev, now);
+	}
+	if (from != 0 && state != 0)
+		call = call_of(prev, &futex);
+	if (mark_watched(from)) {
 		if (cpu != NULL)
 			check_entered(cpu, prev->pid);
 		if (config.stacks && cpu != NULL && state != 0)
 			stack_take(ctx, cpu, prev, futex != 0, now);
 		left(prev->pid, off, now, state == 0, futex);
 	}
-	t = watched(task_pair(next)) ? thread_find(next->pid) : NULL;
+	if (to == KERNEL_MARK_PEER && cpu != NULL)
+		peer_count(cpu, next->tgid, now);
+	t = mark_watched(to) ? thread_find(next->pid) : NULL;
 	if (t != NULL) {
 		if (t->runnable_ns != 0 && now > t->runnable_ns &&
 		    since_resumed(t->runnable_ns))
@@ -415,7 +422,7 @@ switched(
 		call << TALECHAIN_CALL_SHIFT | whole | wait_ns);
 	if (config.stacks && cpu != NULL && t != NULL && t->asleep_ns != 0)
 		stack_give(cpu, next, t, now);
-	if (left_cpu &&
+	if (mark_watched(from) &&
 	    (off == TALECHAIN_OFF_THROTTLED || off == TALECHAIN_OFF_STOPPED))
 		stir(); /* the event above is there to be read */
 	return 0;
@@ -431,7 +438,8 @@ BPF_PROG(
 
 	if (!sampled())
 		return 0;
-	if (!watched(task_pair(prev)) && !watched(task_pair(next))) {
+	if (task_mark(task_pair(prev)) == 0 &&
+	    task_mark(task_pair(next)) == 0) {
 		cpu = cpu_here();
 		if (cpu == NULL || !is_waited_for(cpu) || prev->pid == 0 ||
 		    next->pid == 0)

@@ -12,7 +12,7 @@
  * not scaled. */
 #include <bpf/bpf_endian.h>
 
-#include "profiler/kernel/emit.bpf.h"
+#include "profiler/kernel/peer.bpf.h"
 
 #define FAMILY_INET6 10
 #define PROTOCOL_TCP 6
@@ -35,8 +35,12 @@ struct {
 	__type(value, __u8);
 } flows SEC(".maps");
 
-/* A bit for each local port of a connection that was ever in flows. */
-static __u64 flow_port[65536 / 64];
+/* A bit for each local port of a connection that was ever in flows; of its
+ * other end, if that is on this machine. */
+static __u64 flow_port[65536 / 64], peer_port[65536 / 64];
+
+/* The key of such an other end in flows: this and the ports, its own first. */
+#define OTHER_END (1ULL << 63)
 
 /* A TCP header as on the wire, up to its window. */
 struct wire {
@@ -86,10 +90,20 @@ flow_port_known(__u16 port)
 	return flow_port[port >> 6] >> (port & 63) & 1;
 }
 
+/* Note the local port of a connection in flows and, once it has one, its other
+ * end. */
 static __always_inline void
-flow_port_note(__u16 port)
+flow_note(const struct sock_common *c)
 {
+	__u16 port = c->skc_num, other = bpf_ntohs(c->skc_dport);
+	__u64 key = OTHER_END | (__u64)other << 16 | port;
+	__u8 yes = 1;
+
 	__sync_fetch_and_or(&flow_port[port >> 6], 1ULL << (port & 63));
+	if (port == 0 || !peer_is_here(c))
+		return;
+	bpf_map_update_elem(&flows, &key, &yes, BPF_ANY);
+	__sync_fetch_and_or(&peer_port[other >> 6], 1ULL << (other & 63));
 }
 
 static __always_inline bool
@@ -128,7 +142,7 @@ call_watched(struct sock *sk)
 		return false;
 	cookie = bpf_get_socket_cookie(sk);
 	bpf_map_update_elem(&flows, &cookie, &yes, BPF_ANY);
-	flow_port_note(c->skc_num);
+	flow_note(c);
 	return true;
 }
 
@@ -292,7 +306,7 @@ BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
 	if (new_state == STATE_SYN_SENT ? call_watched(sk) : ports_watched(c))
 		bpf_get_socket_cookie(sk);
 	else if (flow_port_known(0) && flow_listed(c))
-		flow_port_note(c->skc_num);
+		flow_note(c);
 	if (new_state == STATE_SYN_SENT && sampled() &&
 	    watched(bpf_get_current_pid_tgid()))
 		emit_peer(sk);
@@ -343,6 +357,33 @@ note_busy(const struct sock_common *c, __u32 busy)
 		t->busy = busy;
 }
 
+/* If a call sent to a connection of a server's on this machine, report who
+ * did. */
+static __noinline int
+peer_sent(struct sock *sk, int bytes)
+{
+	const struct sock_common *c;
+	struct tcp_sock *tp;
+	__u64 key;
+
+	if (sk == NULL)
+		return 0;
+	c = &sk->__sk_common;
+	key = OTHER_END | (__u64)c->skc_num << 16 | bpf_ntohs(c->skc_dport);
+	tp = (void *)bpf_skc_to_tcp_sock(sk);
+	if (tp == NULL || bpf_map_lookup_elem(&flows, &key) == NULL)
+		return 0;
+	peer_emit(bpf_ktime_get_ns(), 0, ports(c),
+	    (__u64)(tp->write_seq - (__u32)bytes) << 32 | (__u32)bytes);
+	return 0;
+}
+
+static __always_inline bool
+peer_port_known(__u16 port)
+{
+	return peer_port[port >> 6] >> (port & 63) & 1;
+}
+
 SEC("tp_btf/sock_send_length")
 int
 BPF_PROG(on_send, struct sock *sk, int ret)
@@ -350,8 +391,11 @@ BPF_PROG(on_send, struct sock *sk, int ret)
 	struct tcp_sock *tp;
 	__u32 unsent, end;
 
-	if (!sampled() || ret <= 0 || sk->sk_protocol != PROTOCOL_TCP ||
-	    !call_watched(sk))
+	if (!sampled() || ret <= 0 || sk->sk_protocol != PROTOCOL_TCP)
+		return 0;
+	if (peer_port_known(sk->__sk_common.skc_num))
+		peer_sent(sk, ret);
+	if (!call_watched(sk))
 		return 0;
 	tp = (void *)bpf_skc_to_tcp_sock(sk);
 	if (tp == NULL)

@@ -27,7 +27,7 @@ struct signal_struct {
 };
 
 struct task_struct {
-	unsigned __state;
+	unsigned __state, flags;
 	unsigned in_iowait : 1;
 	int pid, tgid, prio;
 	int exit_code;

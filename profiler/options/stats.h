@@ -106,6 +106,8 @@ struct profiler_stats {
 				  * running, or no ring for the CPU */
 	uint64_t kernel_stackless;    /* stacks left out as too many */
 	uint64_t kernel_unsummed;     /* epochs whose sums were left out */
+	uint64_t peers_refused;	      /* waits for a process beyond 64 */
+	uint64_t peers_busy;	      /* processes that switched too often */
 	uint64_t kernel_crowded;      /* threads without room in the table */
 	uint64_t kernel_unseen;	      /* switches the kernel did not report */
 	/* Maps of compiled code that JVMs wrote on demand, or did not. */

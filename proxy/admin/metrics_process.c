@@ -100,6 +100,8 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    e, "tailor_kernel_stacks_left_out_total", s.kernel_stackless);
 	exposition_counter(
 	    e, "tailor_kernel_sums_left_out_total", s.kernel_unsummed);
+	exposition_counter(e, "tailor_peers_refused_total", s.peers_refused);
+	exposition_counter(e, "tailor_peers_busy_total", s.peers_busy);
 	exposition_counter(e, "tailor_code_maps_total", s.code_maps);
 	exposition_counter(
 	    e, "tailor_code_maps_failed_total", s.code_maps_failed);

@@ -79,6 +79,7 @@ claim_woken(const struct thread_walk *w, const struct thread_interval *p,
 	c->peer = handed_over(w, &r);
 	if (c->peer != NULL) {
 		c->cause = TALE_CAUSE_SLEEP;
+		c->sender = wait_sender(w->ex, p, c->peer);
 		return;
 	}
 	timer = root_timer(w->ex, &r);

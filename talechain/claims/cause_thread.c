@@ -158,6 +158,8 @@ claim_asleep(const struct thread_walk *w, const struct thread_interval *p,
 	}
 	if (c->cause == TALE_CAUSE_SLEEP)
 		c->peer = wait_peer(w->ex, w->like->attempt, p);
+	if (c->cause == TALE_CAUSE_SLEEP)
+		c->sender = wait_sender(w->ex, p, c->peer);
 	/* io_uring may receive one request while the program waits for what
 	 * another request needs. */
 	c->likely |=
@@ -232,6 +234,7 @@ claim_faults(
 	c.last = 0;
 	c.call = 0;
 	c.peer = NULL;
+	c.sender = NULL;
 	c.note = NULL;
 	if (__builtin_add_overflow(to, ex->longest_ns + 1, &end))
 		end = INT64_MAX;

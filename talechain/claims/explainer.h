@@ -69,6 +69,9 @@ struct claim {
 	/* Of a sleep: the call on a socket in which the thread slept, or its
 	 * next one; borrowed from the tale, or NULL. */
 	const struct talechain_event *peer;
+	/* Of a sleep: the PEER event of the thread of another process that
+	 * ended it; borrowed from the tale, or NULL. */
+	const struct talechain_event *sender;
 	/* LOCK, SLEEP: true if the thread waited for slept until timers. */
 	bool timer;
 	bool unseen;	  /* RUNQ, PREEMPTED: as in struct cpu_turn */
@@ -197,7 +200,8 @@ bool thread_is(const struct explainer *ex, uint32_t tid, enum thread_role role);
 /* Fill in ex->watched, interval, name, process. */
 void threads_find(struct explainer *ex);
 /* True if all switches of a thread are recorded: only then is it known what it
- * did between two events. */
+ * did between two events.  False for a thread of TALE_PEER, whose intervals are
+ * those of a part of the time. */
 bool thread_is_watched(const struct explainer *ex, uint32_t tid);
 /* True if the runtime of a thread's process moves work between threads: no
  * event shows for which request such a thread computes. */
@@ -314,6 +318,11 @@ stack_collector(const struct explainer *ex, size_t entry, uint32_t tid);
  * not known. */
 const struct talechain_event *wait_peer(
     const struct explainer *ex, int attempt, const struct thread_interval *p);
+/* The PEER event of the thread of another process that ended a sleep.  NULL:
+ * none did, or that is not known.
+ *   received  the receipt of what came, by wait_peer; NULL: nothing did */
+const struct talechain_event *wait_sender(const struct explainer *ex,
+    const struct thread_interval *p, const struct talechain_event *received);
 /* True if a system call (its number, plus 1) waits for many connections, as in
  * an event loop. */
 bool call_is_loop(unsigned call);

@@ -60,8 +60,12 @@ watched_find(struct explainer *ex)
 	unsigned k;
 
 	for (unsigned i = 0; i < t->threads; i++) {
-		for (k = 0; k < i && thread[k].pid != thread[i].pid; k++)
+		for (k = 0; k < i && (thread[k].pid != thread[i].pid ||
+					 thread[k].attempt == TALE_PEER);
+		     k++)
 			;
+		if (thread[i].attempt == TALE_PEER)
+			continue;
 		if (k < i) {
 			ex->watched[i] = ex->watched[k];
 			continue;
@@ -364,6 +368,42 @@ thread_intervals(struct explainer *ex, const struct tale_thread *thread)
 	track_ends(ex, &k, acted);
 }
 
+/* Find the intervals of a thread of another process, in the time for which the
+ * last of its PEER events says that the process was watched. */
+static void
+peer_intervals(struct explainer *ex, const struct tale_thread *thread)
+{
+	const struct tale *t = ex->t;
+	size_t first = ex->intervals, kept = first;
+	int64_t from_ns = NEVER, to_ns = NEVER;
+	struct thread_interval *p;
+
+	for (size_t i = 0; i < t->entries; i++) {
+		const struct talechain_event *v = &t->entry[i].slot.event;
+
+		if (v->type != TALECHAIN_PEER || v->tid != thread->tid ||
+		    v->arg[3] == 0 || t->entry[i].doubtful)
+			continue;
+		from_ns = moment_at(t, (struct instant){v->arg[3]});
+		to_ns = moment_at(t, t->entry[i].at);
+	}
+	if (to_ns == NEVER)
+		return;
+	thread_intervals(ex, thread);
+	for (size_t i = first; i < ex->intervals; i++) {
+		p = &ex->interval[i];
+		if (p->begin_ns < from_ns) {
+			p->begin_ns = from_ns;
+			p->inferred = true;
+		}
+		if (p->end_ns > to_ns)
+			p->end_ns = to_ns;
+		if (p->begin_ns < p->end_ns)
+			ex->interval[kept++] = *p;
+	}
+	ex->intervals = kept;
+}
+
 static int
 interval_compare(const void *va, const void *vb)
 {
@@ -432,6 +472,8 @@ threads_find(struct explainer *ex)
 	for (unsigned i = 0; i < ex->t->threads; i++)
 		if (ex->watched[i])
 			thread_intervals(ex, &ex->t->thread[i]);
+		else if (ex->t->thread[i].attempt == TALE_PEER)
+			peer_intervals(ex, &ex->t->thread[i]);
 	if (ex->intervals == 0)
 		return;
 	qsort(ex->interval, ex->intervals, sizeof(*ex->interval),

@@ -127,7 +127,7 @@ claim_same(const struct claim *a, const struct claim *b)
 	       a->cpu == b->cpu && a->pause == b->pause && a->note == b->note &&
 	       a->likely == b->likely && a->call == b->call &&
 	       a->unseen == b->unseen && a->peer == b->peer &&
-	       claim_request(a) == claim_request(b);
+	       a->sender == b->sender && claim_request(a) == claim_request(b);
 }
 
 /* Join the shortest segments to the one before until at most STORY_SEGMENTS_MAX

@@ -107,6 +107,39 @@ wait_peer(
 		   : NULL;
 }
 
+/* True if a PEER event has the first byte of a receipt. */
+static bool
+has_sent(const struct talechain_event *e, const struct talechain_event *v)
+{
+	uint32_t first = tale_high(v->arg[1]) - tale_high(e->arg[2]);
+
+	return e->arg[0] == 0 &&
+	       peer_ports(e) == ports_other_end(event_ports(v)) &&
+	       first < tale_low(e->arg[2]);
+}
+
+const struct talechain_event *
+wait_sender(const struct explainer *ex, const struct thread_interval *p,
+    const struct talechain_event *received)
+{
+	const struct tale *t = ex->t;
+	const struct talechain_event *e;
+
+	if (received == NULL && (p->other == 0 || p->woken_ns == NEVER))
+		return NULL;
+	for (size_t i = entry_from(t, p->begin_ns); i < t->entries; i++) {
+		e = &t->entry[i].slot.event;
+		if (e->type != TALECHAIN_PEER || t->entry[i].doubtful)
+			continue;
+		if (received != NULL
+			? has_sent(e, received)
+			: e->tid == p->other && e->arg[0] == p->tid &&
+			      moment_at(t, t->entry[i].at) == p->woken_ns)
+			return e;
+	}
+	return NULL;
+}
+
 /* The event that has a call's remote address: SOCK_PEER for IPv6, else v. */
 static const struct talechain_event *
 address_of(const struct explainer *ex, const struct talechain_event *v)

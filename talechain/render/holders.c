@@ -22,8 +22,10 @@ holder_of(const struct claim *c)
 {
 	switch ((int)c->cause) {
 	case TALE_CAUSE_LOCK:
-	case TALE_CAUSE_SLEEP:
 		return c->other;
+	case TALE_CAUSE_SLEEP:
+		return c->other == 0 && c->sender != NULL ? c->sender->tid
+							  : c->other;
 	case TALE_CAUSE_CLASS_LOADING: /* RANK_CPU: it ran itself */
 		return c->rank == RANK_CPU ? 0 : c->other;
 	}

@@ -13,6 +13,8 @@
 #define SLICE_SEQUENCES 64 /* kept of each socket, to find its peer */
 #define SLICE_CALLERS 64   /* threads seen at possible peers */
 #define SLICE_WAKES 1024   /* wake-ups within the servers */
+#define SLICE_SENDERS 128  /* threads that sent to a server */
+#define SLICE_ENDED 256	   /* waits that other processes ended */
 #define SLICE_CPUS 256
 #define SLICE_PASSED 32	   /* switches kept of a CPU, between other threads */
 #define SLICE_ATTEMPTS 512 /* latest attempts of other requests */
@@ -34,6 +36,12 @@ struct slice_caller {
 
 struct slice_wake {
 	uint32_t from, to, pid; /* threads; their process */
+};
+
+/* A thread that sent to a server, and its end of the connection. */
+struct slice_sender {
+	uint32_t ports; /* its own << 16 | the server's */
+	uint32_t tid, pid;
 };
 
 /* The latest slots of a kind: new ones overwrite the oldest. */
@@ -68,6 +76,10 @@ struct slicer {
 	unsigned callers;
 	struct slice_wake wake[SLICE_WAKES];
 	unsigned wakes;
+	/* ended: by threads of other processes, which pid is of. */
+	struct slice_sender sender[SLICE_SENDERS];
+	struct slice_wake ended[SLICE_ENDED];
+	unsigned senders, ends;
 	/* By CPU: the time of the last segment taken there; its last IDLE. */
 	uint64_t segment_ns[SLICE_CPUS];
 	struct timeline_slot idle[SLICE_CPUS];

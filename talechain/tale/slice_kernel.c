@@ -5,7 +5,9 @@
  * sequence numbers (ports alone are not enough: another address may use them).
  * Threads that take part are Tailor's own, users of the servers' sockets, and
  * reporters of the request; also threads of a server that exchanged wake-ups
- * with one of these while the server had the request. */
+ * with one of these while the server had the request.  A thread of another
+ * process that ended a wait of such a thread (PEER) is followed, too: it woke
+ * the thread, or sent what the thread received. */
 
 #include "talechain/events/events.h"
 #include "talechain/tale/chain.h"
@@ -71,6 +73,53 @@ learn_thread(struct tale *t, const struct timeline_slot *slot)
 		thread_add(t, e->tid, e->pid, attempt);
 }
 
+/* Remember that a thread of another process ended a wait. */
+static void
+learn_end(struct slicer *s, const struct slice_wake *w)
+{
+	for (unsigned i = 0; i < s->ends; i++)
+		if (s->ended[i].from == w->from && s->ended[i].to == w->to)
+			return;
+	if (s->ends < SLICE_ENDED)
+		s->ended[s->ends++] = *w;
+}
+
+/* Learn from a PEER event: which thread was woken, or on which connection bytes
+ * were sent. */
+static void
+learn_peer_event(struct slicer *s, const struct talechain_event *e)
+{
+	const struct slice_wake w = {e->tid, (uint32_t)e->arg[0], e->pid};
+	const struct slice_sender sender = {peer_ports(e), e->tid, e->pid};
+
+	if (e->arg[0] != 0) {
+		learn_end(s, &w);
+		return;
+	}
+	for (unsigned i = 0; i < s->senders; i++)
+		if (s->sender[i].ports == sender.ports &&
+		    s->sender[i].tid == sender.tid)
+			return;
+	if (s->senders < SLICE_SENDERS)
+		s->sender[s->senders++] = sender;
+}
+
+/* Learn from a receipt which threads of other processes sent there. */
+static void
+learn_receipt(struct slicer *s, const struct talechain_event *e)
+{
+	uint32_t ports = ports_other_end(event_ports(e));
+	struct slice_wake w = {.to = e->tid};
+
+	for (unsigned i = 0; i < s->senders; i++) {
+		if (s->sender[i].ports != ports)
+			continue;
+		w.from = s->sender[i].tid;
+		w.pid = s->sender[i].pid;
+		learn_end(s, &w);
+	}
+}
+
 int
 slice_learn_first(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -86,6 +135,8 @@ slice_learn_first(struct slicer *s, const struct timeline_slot *slot)
 			learn_thread(t, slot);
 		return 0;
 	}
+	if (e->type == TALECHAIN_PEER && slice_touches(s, slot))
+		learn_peer_event(s, e);
 	i = is_flow(e->type) ? socket_of(t, e->arg[0]) : -1;
 	if (i < 0)
 		return 0;
@@ -196,6 +247,8 @@ slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
 	slice_other_learn(s, slot);
 	if (!slice_touches(s, slot))
 		return 0;
+	if (e->type == TALECHAIN_SOCK_RECV)
+		learn_receipt(s, e);
 	if (is_flow(e->type) && e->arg[0] != 0)
 		learn_peer(s, slot);
 	else if (e->type == TALECHAIN_WAKEUP || e->type == TALECHAIN_SCHEDULE)
@@ -246,6 +299,12 @@ slice_learned(struct slicer *s)
 			learn_woken(t, tale_thread_find(t, s->wake[i].from),
 			    s->wake[i].to, s->wake[i].pid);
 	} while (t->threads > before);
+	for (i = 0; i < s->ends; i++) {
+		thread = tale_thread_find(t, s->ended[i].to);
+		if (thread != NULL && thread->attempt >= 0)
+			thread_add(
+			    t, s->ended[i].from, s->ended[i].pid, TALE_PEER);
+	}
 }
 
 uint64_t
@@ -537,6 +596,7 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 	case TALECHAIN_STEAL:
 	case TALECHAIN_INTERRUPT:
 	case TALECHAIN_QUOTA:
+	case TALECHAIN_PEER:
 		return slice_is_thread(t, e->tid) ? slice_add(s, slot) : 0;
 	case TALECHAIN_EXIT:
 		return slice_is_thread(t, e->tid) || is_server(t, e->pid)

@@ -55,6 +55,9 @@ struct tale_thread {
 	uint32_t tid, pid;
 	int attempt; /* 0, 1: its server's; -1: Tailor's or the client's */
 };
+/* The attempt of a thread of another process that a server waited for: only its
+ * switches and wake-ups are recorded, and only for a time (PEER). */
+#define TALE_PEER (-2)
 #define TALE_THREADS 64
 
 struct tale {
@@ -116,6 +119,14 @@ static inline uint16_t
 event_remote(const struct talechain_event *e)
 {
 	return (uint16_t)(e->arg[3] >> 32);
+}
+
+/* The two ports of a PEER event: its own << 16 | the server's; 0: the event is
+ * of a wake-up. */
+static inline uint32_t
+peer_ports(const struct talechain_event *e)
+{
+	return tale_high(e->arg[1]);
 }
 
 /* A flow's two ports as seen from its other end. */

@@ -91,6 +91,11 @@ bool say_samples(
  * samples found the thread of a claim computing in a collector. */
 void say_collector(
     const struct explainer *ex, const struct claim *c, const struct phrase *l);
+/* " Meanwhile postgres[4711], which sent them, computed for 3.0 of 3.2 ms.":
+ * the thread of another process that ended a claim's sleep, and what it did
+ * meanwhile, or why that is not known; nothing if no such thread is known. */
+void say_sender(
+    const struct explainer *ex, const struct claim *c, const struct phrase *l);
 /* "waited in futex for a lock, held by x, ...": a wait for another thread, and
  * what that thread did meanwhile. */
 void say_lock(

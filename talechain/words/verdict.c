@@ -537,6 +537,7 @@ say_sentence(const struct explainer *ex, struct phrase *l,
 	say_cause(ex, c, l);
 	phrase_add(
 	    l, tile_confidence(ex, cause) == STORY_LIKELY ? " (likely)." : ".");
+	say_sender(ex, c, l);
 }
 
 /* The pause of a kind on a server that began last before a moment. */

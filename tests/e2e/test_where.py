@@ -4,6 +4,7 @@ which other service, and which request that was if Tailor forwarded it.
 Truth is what the server did, which its path names.
 """
 
+import re
 import sys
 import time
 
@@ -21,11 +22,22 @@ LARGE = 300_000  # the kernel has room for it, and a small buffer has not
 
 # One thread for each connection.  /nap sleeps, /ask?PORT asks a service there.
 SERVER = http_server(f"""
-import http.client, time
+import http.client, socket, time
+def ask_peer(family, address, question):
+    if family == "tcp":
+        s = socket.create_connection(("127.0.0.1", int(address)))
+    else:
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(address)
+    with s:
+        s.sendall(question.encode())
+        return s.recv(100)
 def respond(path, headers):
     path, _, port = path.partition("?")
     if path in ("/nap", "/large"):
         time.sleep({NAP_S})
+    if path == "/peer":
+        return ask_peer(*port.split(","))
     if path == "/ask":
         peer = http.client.HTTPConnection("127.0.0.1", int(port))
         peer.request("GET", "/nap", headers={{
@@ -34,6 +46,58 @@ def respond(path, headers):
         peer.close()
     return bytes({LARGE} if path == "/large" else 0)
 """)
+
+
+# Another process of the machine, with a thread for each connection.
+PEER = f"""
+import fcntl, os, socket, sys, threading, time
+def compute(s):
+    while time.thread_time() < {NAP_S}:
+        pass
+def lock():
+    # Another process has the lock meanwhile.
+    held, free = os.pipe(), os.open(sys.argv[2] + ".lock", os.O_CREAT)
+    if os.fork() == 0:
+        with open(sys.argv[2] + ".lock") as f:
+            fcntl.flock(f, fcntl.LOCK_EX)
+            os.write(held[1], b"x")
+            time.sleep({NAP_S})
+            os._exit(0)
+    os.read(held[0], 1)
+    fcntl.flock(free, fcntl.LOCK_EX)
+    os.close(free), os.close(held[0]), os.close(held[1])
+    os.wait()
+def serve(s):
+    with s:
+        question = s.recv(100)
+        if question == b"sleep":
+            time.sleep({NAP_S})
+        if question == b"compute":
+            compute(s)
+        if question == b"lock":
+            lock()
+        s.sendall(b"done")
+def accept(listener):
+    listener.listen()
+    while True:
+        threading.Thread(target=serve, args=[listener.accept()[0]]).start()
+tcp, unix = socket.socket(), socket.socket(socket.AF_UNIX)
+tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+unix.bind(sys.argv[2])
+tcp.bind(("127.0.0.1", int(sys.argv[1])))
+threading.Thread(target=accept, args=[unix]).start()
+accept(tcp)
+"""
+
+
+@pytest.fixture
+def peer(tmp_path):
+    """Such a process: its port, its socket's path, the process."""
+    port, path = free_port(), tmp_path / "peer.sock"
+    process = Process([sys.executable, "-c", PEER, str(port), str(path)])
+    wait_until(lambda: listens(f"127.0.0.1:{port}"), "it listens")
+    yield {"tcp": str(port), "unix": str(path)}, process
+    process.terminate()
 
 
 @pytest.fixture
@@ -136,3 +200,36 @@ def test_another_service(observed, upstream):
     assert piece["peer"] == f"127.0.0.1:{observed.port}"
     inner = observed.timeline(f"inner-{name}")
     assert piece["peer_request"] == inner["request"]["id"]
+
+
+MEANWHILE = re.compile(r" Meanwhile (?P<name>[^,]*?)(, which sent them,)? "
+                       r"(?P<did>(was not|slept in|computed|waited).*)\.$")
+
+
+@pytest.mark.parametrize("family", ["tcp", "unix"])
+@pytest.mark.parametrize("question,did", [
+    ("sleep", r"slept in (clock_nanosleep|p?select6?) for \S+ of \S+ ms "
+              "until a timer woke it"),
+    ("compute", r"computed for \S+ of \S+ ms"),
+    ("lock", r"slept in flock for \S+ of \S+ ms until .* woke it")])
+def test_what_another_process_did(observed, peer, family, question, did):
+    # Goal: a wait for another process of this machine has that process, which
+    # is watched after the first wait, and what it did.
+    addresses, process = peer
+    target = f"/peer?{family},{addresses[family]},{question}"
+    ask(observed, target, "first")
+    said = []
+    for i in range(30):
+        text = ask(observed, target, f"request-{i}")["verdict"]["text"]
+        said.append(text)
+        found = MEANWHILE.search(text)
+        # A busy machine's observer may be late.
+        if found and re.match(did, found["did"]):
+            break
+    else:
+        raise AssertionError(said)
+    assert f"of process {process.pid}" in found["name"], said
+    if family == "unix":
+        return  # where its receipt has ended a first wait already
+    first = MEANWHILE.search(observed.timeline("first")["verdict"]["text"])
+    assert first is None or first["did"].startswith("was not watched"), first

@@ -27,6 +27,8 @@ enum role {
 	ROLE_RAN,     /* had the CPU */
 	ROLE_BEHIND,  /* was waited for */
 	ROLE_LINKED,  /* in a chain of waits, of over half each (root.c) */
+	ROLE_SENDER,  /* of another process: it ended the wait */
+	ROLE_WAKER,   /* ended a sleep of that one */
 };
 
 /* A sentence: its text, up to the next one's, and its cause. */
@@ -137,6 +139,73 @@ ran_ns(const struct sentence *x, uint32_t tid)
 	return ns;
 }
 
+/* How long a thread had any CPU within the time of a sentence's cause. */
+static int64_t
+computed_ns(const struct sentence *x, uint32_t tid)
+{
+	const struct tale *t = x->s->tale;
+	const struct talechain_event *v;
+	int64_t ns = 0, at, since = NEVER;
+
+	for (size_t i = 0; i < t->entries; i++) {
+		v = &t->entry[i].slot.event;
+		if (v->type != TALECHAIN_SCHEDULE)
+			continue;
+		at = moment_at(t, t->entry[i].at);
+		if (v->tid == tid && since != NEVER)
+			ns += within_ns(x, since, at);
+		if (v->tid == tid)
+			since = NEVER;
+		else if ((uint32_t)v->arg[0] == tid)
+			since = at;
+	}
+	return since == NEVER ? ns : ns + within_ns(x, since, x->s->total_ns);
+}
+
+/* Fail unless a thread of another process ended a wait, and computed for as
+ * long as the words behind its name say. */
+static void
+sender_check(const struct sentence *x, uint32_t tid, const char *words)
+{
+	const struct talechain_event *v;
+	const struct tale *t = x->s->tale;
+	const char *at = strstr(words, "computed for ");
+	int64_t had_ns = computed_ns(x, tid);
+	char had[32];
+	double given_ns;
+	bool ended = false;
+
+	for (size_t i = 0; i < t->entries && !ended; i++) {
+		v = &t->entry[i].slot.event;
+		ended =
+		    v->type == TALECHAIN_PEER && v->tid == tid && v->pid != 0;
+	}
+	if (!ended)
+		fail_msg("%s: thread %u ended no wait: %s", x->scenario, tid,
+		    x->text);
+	if (at == NULL)
+		return;
+	given_ns = strtod(at + strlen("computed for "), NULL) * NS_PER_MS;
+	/* Its events may end a little before the wait. */
+	if (given_ns > 1.005 * (double)had_ns ||
+	    given_ns < 0.99 * (double)had_ns)
+		fail_msg("%s: thread %u computed for %s: %s", x->scenario, tid,
+		    text_ms(had, had_ns), x->text);
+}
+
+/* True if a thread woke another. */
+static bool
+has_woken(const struct sentence *x, uint32_t tid)
+{
+	const struct tale *t = x->s->tale;
+
+	for (size_t i = 0; i < t->entries; i++)
+		if (t->entry[i].slot.event.type == TALECHAIN_WAKEUP &&
+		    t->entry[i].slot.event.tid == tid)
+			return true;
+	return false;
+}
+
 /* --- names ---------------------------------------------------------------- */
 
 /* The role of a name, by the last of these words in front of it. */
@@ -162,6 +231,9 @@ role_of(const struct sentence *x, const char *before, size_t n, bool first)
 	char text[STORY_TEXT];
 
 	snprintf(text, sizeof(text), "%.*s", (int)n, before);
+	at = strstr(x->text, " Meanwhile ");
+	if (at != NULL && before + n > at)
+		return before <= at ? ROLE_SENDER : ROLE_WAKER;
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
 		for (at = text; (at = strstr(at, roles[i].words)) != NULL; at++)
 			if (last == NULL || at > last) {
@@ -183,7 +255,10 @@ name_check(
 			     : pieces_ns(x, tid, role == ROLE_BEHIND);
 	char had[32], given[32];
 
-	if (role == ROLE_LINKED || had_ns > given_ns / 2)
+	if (role == ROLE_WAKER && !has_woken(x, tid))
+		fail_msg(
+		    "%s: thread %u woke none: %s", x->scenario, tid, x->text);
+	if (role >= ROLE_LINKED || had_ns > given_ns / 2)
 		return;
 	fail_msg("%s: thread %u had %s of the %s that it is given: %s",
 	    x->scenario, tid, text_ms(had, had_ns), text_ms(given, given_ns),
@@ -198,6 +273,7 @@ sentence_check(const struct sentence *x)
 	regex_t name;
 	enum role role;
 	int64_t given_ns;
+	uint32_t tid;
 
 	if (strstr(x->text, "among others") != NULL)
 		return;
@@ -208,8 +284,10 @@ sentence_check(const struct sentence *x)
 		if (m[5].rm_so >= 0)
 			given_ns = (int64_t)(strtod(at + m[5].rm_so, NULL) *
 					     (double)NS_PER_MS);
-		name_check(x, role,
-		    (uint32_t)strtoul(at + m[2].rm_so, NULL, 10), given_ns);
+		tid = (uint32_t)strtoul(at + m[2].rm_so, NULL, 10);
+		name_check(x, role, tid, given_ns);
+		if (role == ROLE_SENDER)
+			sender_check(x, tid, at + m[2].rm_eo);
 		at += m[4].rm_so >= 0 ? m[4].rm_eo : m[2].rm_eo;
 	}
 	regfree(&name);
