@@ -27,7 +27,7 @@ import threading
 import time
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-SERVICES = TESTS / "pauses" / "services"
+SERVICES = TESTS / "hazards" / "services"
 sys.path[:0] = [str(TESTS), str(TESTS / "chaos")]
 
 from client import Book  # noqa: E402
