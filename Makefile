@@ -50,7 +50,7 @@ ROOMS := base talechain/events talechain/timeline talechain/tale \
 	 profiler/counters profiler/options profiler/processes \
 	 profiler/channels profiler/jvm profiler/kernel profiler/runtimes \
 	 profiler/rates profiler/observer profiler/attach profiler shim \
-	 hedging http http/client blame blame/report \
+	 hedging borrowing http http/client blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
 	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
@@ -98,6 +98,7 @@ NEEDS_profiler  := profiler/attach profiler/observer profiler/rates \
 		   profiler/counters talechain/timeline talechain/events base
 NEEDS_shim      := profiler talechain/timeline talechain/events base
 NEEDS_hedging   := talechain/events base
+NEEDS_borrowing := base
 NEEDS_http      :=
 NEEDS_http/client := http base
 NEEDS_blame     := base

@@ -163,6 +163,9 @@ bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints
 # Its accounts are those of the unit tests.
 $(BUILD)/bench/bench_blame: $(BUILD)/obj/tests/unit/blame/populations.o \
     $(call archives,blame)
+# Its cores are those of the unit tests.
+$(BUILD)/bench/bench_borrowing: $(BUILD)/obj/tests/unit/borrowing/core.o \
+    $(call archives,borrowing)
 # Its JVMs are those of the unit tests.
 $(BUILD)/bench/bench_steer: $(BUILD)/obj/tests/unit/hedging/heaps.o
 # tailor shim's, in a folder of its own.
