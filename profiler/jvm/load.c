@@ -378,7 +378,7 @@ load_connect(struct load *l)
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
-	int tmp = tmp_open(l->pid), fd, r;
+	int tmp = tmp_open(l->pid), fd, r, err;
 	const char *why;
 
 	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", tmp,
@@ -387,12 +387,17 @@ load_connect(struct load *l)
 	r = tmp < 0 || fd < 0
 		? -1
 		: connect(fd, (struct sockaddr *)(void *)&a, sizeof(a));
+	err = r < 0 ? errno : 0;
 	if (tmp >= 0)
 		close(tmp);
 	if (r < 0) {
 		if (fd >= 0)
 			close(fd);
-		return; /* not yet */
+		/* Left by a JVM that had its number; a new one removes it, but
+		 * not one that does not attach.  Else: not yet. */
+		if (err == ECONNREFUSED)
+			load_knock(l);
+		return;
 	}
 	l->fd = fd;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||

@@ -328,6 +328,34 @@ TEST_WITH(test_no_thread_dump, setup, teardown)
 	unlink(knock_file);
 }
 
+/* Goal: a socket that nobody listens at, left by a JVM that had the number
+ * before, counts as none. */
+TEST_WITH(test_a_stale_socket, setup, teardown)
+{
+	struct load l;
+
+	signal(SIGQUIT, on_quit);
+	listen_now();
+	close(listener);
+	listener = -1;
+	load_init(&l);
+	l.no_attach = "it has -XX:+DisableAttachMechanism";
+	load_begin(&l, getpid(), LIBRARY, "/proc/self/exe", instant_now());
+	assert_int_equal(load_turn(&l, instant_now()), -1);
+	assert_int_equal(l.state, LOAD_FAILED);
+	assert_non_null(strstr(l.why, "DisableAttach"));
+	assert_int_equal(quits, 0);
+	l.no_attach = NULL;
+	load_begin(&l, getpid(), LIBRARY, "/proc/self/exe", instant_now());
+	assert_int_equal(quits, 0);
+	load_turn(&l, instant_now());
+	load_turn(&l, instant_now());
+	assert_int_equal(l.state, LOAD_CONNECT);
+	assert_int_equal(quits, 1);
+	load_fini(&l);
+	unlink(knock_file);
+}
+
 static void
 leave(const char *path, uid_t owner)
 {
