@@ -10,8 +10,8 @@
  * remains when they are watched no longer.
  *
  * Cost: an event for each wake-up of a server's thread by another process, and
- * for each send to one; nothing for other tasks, but for a bit of the local
- * port of each TCP send. */
+ * for each send to one.  Other tasks pay for a TCP send alone: a load, and a
+ * search in a map if the local port is one to which a server is connected. */
 #pragma once
 
 #include "profiler/kernel/task.bpf.h"

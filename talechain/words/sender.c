@@ -12,12 +12,16 @@
 
 #define STATES (THREAD_THROTTLED + 1)
 #define SECOND_PART 5 /* 1/5 of the time is worth mention */
+#define CALL_PART 10  /* less than 1/10 was in other system calls */
 
 /* Sums of what the thread did in all sleeps of a cause that it ended. */
 struct doings {
-	int64_t slept_ns; /* of the sleeps of which that is known */
+	int64_t slept_ns; /* of the sleeps in which it was watched */
+	int64_t known_ns; /* sum of ns */
 	int64_t ns[STATES], inferred_ns[STATES];
 	const struct thread_interval *longest[STATES];
+	unsigned call[STATES];	   /* the system call of most of it, plus 1 */
+	int64_t call_ns[STATES];   /* at least so much of it */
 	enum talechain_peer state; /* of the others */
 	bool late;		   /* one was watched since within it */
 };
@@ -41,7 +45,14 @@ doings_add(const struct explainer *ex, struct doings *d, uint32_t tid,
 		if (ns == 0 || p->doubt != NULL)
 			continue;
 		k = state_of(p);
+		if (d->call[k] != p->call && ns > d->call_ns[k]) {
+			d->call[k] = p->call;
+			d->call_ns[k] = 0;
+		}
+		if (d->call[k] == p->call)
+			d->call_ns[k] += ns;
 		d->ns[k] += ns;
+		d->known_ns += ns;
 		if (p->inferred)
 			d->inferred_ns[k] += ns;
 		if (d->longest[k] == NULL ||
@@ -129,11 +140,12 @@ say_state(const struct explainer *ex, const struct doings *d,
 	};
 	const struct thread_interval *p = d->longest[k];
 	char ms[32], all[32], name[TALECHAIN_CALL_SIZE];
-	bool most = p->end_ns - p->begin_ns > d->ns[k] / 2;
 
 	phrase_add(l, "%s", words[k]);
-	if (most && p->call != 0)
-		phrase_add(l, " in %s", talechain_call_name(p->call - 1, name));
+	if (d->call[k] != 0 && k != THREAD_READY &&
+	    d->ns[k] - d->call_ns[k] < d->ns[k] / CALL_PART)
+		phrase_add(
+		    l, " in %s", talechain_call_name(d->call[k] - 1, name));
 	text_ms(ms, d->ns[k]);
 	if (first) {
 		*strrchr(ms, ' ') = '\0';
@@ -141,7 +153,7 @@ say_state(const struct explainer *ex, const struct doings *d,
 	} else {
 		phrase_add(l, " for %s", ms);
 	}
-	if (most && k == THREAD_SLEEP)
+	if (p->end_ns - p->begin_ns > d->ns[k] / 2 && k == THREAD_SLEEP)
 		say_woken(ex, p, l);
 	if (d->inferred_ns[k] > d->ns[k] / 2)
 		phrase_add(l, " (likely)");
@@ -179,7 +191,7 @@ say_sender(
 	second = state_most(&d, first);
 	if (d.slept_ns == 0) {
 		say_unwatched(&d, l);
-	} else if (d.ns[first] == 0) {
+	} else if (d.known_ns <= d.slept_ns / 2) {
 		phrase_add(l, " was watched, but no event shows what it did");
 	} else {
 		phrase_add(l, " ");

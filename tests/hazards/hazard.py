@@ -25,6 +25,7 @@ C = ("c",)          # ours, in C
 JDK = ("jdk-serial", "jdk-g1", "jdk-parallel")  # its HTTP server, our agent
 POOL = ("waitress",)  # only what their queue of requests is for
 FORKING = ("nginx", "gunicorn", "cluster")
+PASSING = ("nginx", "fpm")  # to another process
 
 
 # What a service says of a request: when, ns; its CPU time; who had it.

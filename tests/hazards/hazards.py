@@ -54,6 +54,7 @@ SHORT = [f"{service}/{hazard}" for service, row in {
     "tomcat": ("sleep", "lock-sleep", "gc-full"),
     "nginx": ("slow-reader", "slow-upload"),
     "gunicorn": ("slow-reader", "slow-upload"),
+    "fpm": ("upstream",),
     "apache": ("sleep", "upstream", "slow-upload"),
     "python": ("sleep", "compute", "lock-sleep", "upstream", "quota"),
     "puma": ("sleep", "lock-sleep", "upstream"),

@@ -3,9 +3,10 @@
 
 import contextlib
 import os
+import random as randoms
 import time
 
-from hazard import (ALL, C, JVM, NODE, OWN, POOL, PYTHON, Busy,
+from hazard import (ALL, C, JVM, NODE, OWN, PASSING, POOL, PYTHON, Busy,
                     Hazard)
 from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
 from rig.verdicts import MS
@@ -231,24 +232,65 @@ class Fsync(Disk):
 
 class Outbound(Hazard):
     kind = "upstream"
+    services = (*ALL, "fpm")
     accept = ("sleep",)
+    naming = "nanosleep for "  # is what the other process did
+
+    @property
+    def warm(self):
+        """Its process is watched from then on."""
+        return self.target(randoms.Random(0))
 
     def target(self, random):
-        kind = "sleep" if self.service.name == "nginx" else "upstream"
+        kind = "sleep" if self.service.name in PASSING else "upstream"
         return f"/work?kind={kind}&ms={random.randint(5, 40)}"
 
     def measured(self):
         return self.waited()
 
 
+class PeerCompute(Outbound):
+    # What nginx passes on, and the other process does.
+    kind = "peer-compute"
+    services = PASSING
+    naming = "computed for "
+    warm = "/work?kind=none"
+    measured = Hazard.wall
+
+    def target(self, random):
+        return f"/work?kind=compute&ms={random.randint(5, 40)}"
+
+
+class PeerFsync(PeerCompute):
+    kind = "peer-fsync"
+    naming = "waited for disk "
+
+    def target(self, random):
+        return f"/work?kind=fsync&n={random.randint(12, 24)}"
+
+
 class Database(Outbound):
     kind = "database"
     services = PYTHON
+    naming = "slept in epoll_wait for "
     database = True
     warm = "/work?kind=database&ms=1"
 
     def target(self, random):
         return f"/work?kind=database&ms={random.randint(5, 40)}"
+
+
+class DatabaseLock(Database):
+    # Another connection has the lock.
+    kind = "database-lock"
+    naming = " ms until postgres["
+
+    def prepare(self, random):
+        self.stage.client.get("/work?kind=database&how=hold"
+                              f"&ms={random.randint(15, 40)}")
+
+    def target(self, random):
+        return "/work?kind=database&how=take"
 
 
 class Udp(Sleep):
@@ -301,5 +343,5 @@ class Collect(Hazard):
 
 
 HAZARDS = (Sleep, Backoff, Compute, Amid, LockSleep, LockCompute, Gil, Cold,
-           Mapped, Fsync, Outbound, Database, Udp, Faults, HugeFaults,
-           Collect)
+           Mapped, Fsync, Outbound, PeerCompute, PeerFsync,
+           Database, DatabaseLock, Udp, Faults, HugeFaults, Collect)

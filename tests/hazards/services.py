@@ -17,7 +17,7 @@ from rig.cgroup import Group
 from rig.client import Client
 from rig.other_proxies import find, nginx
 from rig.ports import free_port
-from rig.process import Process
+from rig.process import Process, children
 from rig.safepoints import Safepoints
 from rig.stage import (NICER, PROXY_CPU, SERVER_CPU, SERVER_PRIORITY,
                        may_schedule)
@@ -438,6 +438,73 @@ class Nginx(Service):
             folder=self.world.folder), main="worker_processes 2;")
 
 
+FPM_NGINX = """
+	access_log off;
+	server {{
+		listen {address};
+		add_header Pid $pid;
+		location /work {{
+			fastcgi_pass unix:{folder}/fpm.sock;
+			fastcgi_param SCRIPT_FILENAME {here}/work.php;
+			fastcgi_param REQUEST_METHOD $request_method;
+			fastcgi_param QUERY_STRING $query_string;
+			fastcgi_param CONTENT_TYPE $content_type;
+			fastcgi_param CONTENT_LENGTH $content_length;
+		}}
+	}}
+"""
+FPM = """
+[global]
+daemonize = no
+error_log = /dev/stderr
+[www]
+listen = {folder}/fpm.sock
+listen.mode = 0666
+user = www-data
+group = www-data
+clear_env = no
+pm = static
+pm.max_children = 2
+"""
+
+
+class Fpm(Nginx):
+    """nginx, and PHP-FPM, which Tailor does not watch as its server."""
+    name = "fpm"
+
+    @classmethod
+    def binary(cls):
+        return next(iter(sorted(pathlib.Path("/usr/sbin").glob("php-fpm*"))),
+                    None)
+
+    @classmethod
+    def unable(cls):
+        return super().unable() or (
+            None if cls.binary() else "php-fpm is not installed")
+
+    def launch(self):
+        path = pathlib.Path(self.world.folder, "fpm.conf")
+        path.write_text(FPM.format(folder=self.world.folder),
+                        encoding="utf-8")
+        self.php = Process(
+            [*NICER * may_schedule(), self.binary(), "--fpm-config", path],
+            env=self.world.environment, group=True, cwd=self.world.folder)
+        self.php.wait_log("ready to handle connections")
+        super().launch()
+
+    def command(self):
+        return nginx(self.world.folder, FPM_NGINX.format(
+            address=self.address, here=HERE, folder=self.world.folder),
+            main="worker_processes 2;")
+
+    def processes(self):
+        return super().processes() + [self.php.pid, *children(self.php.pid)]
+
+    def end(self):
+        super().end()
+        self.php.kill()
+
+
 class Database(Process):
     """PostgreSQL, on a socket in a folder of its own."""
     BINARIES = "/usr/lib/postgresql"
@@ -481,5 +548,5 @@ class Database(Process):
 
 OURS = ("c", "single", "jdk-serial", "jdk-g1", "jdk-parallel")
 SERVICES = {kind.name: kind for kind in (
-    C, Single, Jdk, JdkG1, JdkParallel, Tomcat, Jetty, Nginx, Apache, Gunicorn,
-    Python, Waitress, Puma, Node, Cluster, Go)}
+    C, Single, Jdk, JdkG1, JdkParallel, Tomcat, Jetty, Nginx, Fpm, Apache,
+    Gunicorn, Python, Waitress, Puma, Node, Cluster, Go)}

@@ -138,13 +138,39 @@ def upstream(q):
             pass
 
 
-def database(q):
-    """On a connection that the thread keeps."""
-    if not hasattr(local, "database"):
+def connection(name):
+    """One to the database that the thread keeps."""
+    if not hasattr(local, name):
         import psycopg2  # Debian: python3-psycopg2
-        local.database = psycopg2.connect(DATABASE)
-    with local.database.cursor() as cursor:
-        cursor.execute("SELECT pg_sleep(%s)", (q["ms"] / 1e3,))
+        setattr(local, name, psycopg2.connect(DATABASE))
+        getattr(local, name).autocommit = True
+    return getattr(local, name).cursor()
+
+
+def database(q):
+    """A query that sleeps, or waits for another's lock."""
+    seconds = q["ms"] / 1e3
+    if q["how"] == "hold":
+        held = threading.Event()
+        threading.Thread(target=hold_there, args=(held, seconds),
+                         daemon=True).start()
+        held.wait()
+        return
+    with connection("database") as cursor:
+        if q["how"] == "take":
+            cursor.execute("SELECT pg_advisory_lock(1)")
+            cursor.execute("SELECT pg_advisory_unlock(1)")
+        else:
+            cursor.execute("SELECT pg_sleep(%s)", (seconds,))
+
+
+def hold_there(held, seconds):
+    """Have the database's lock for so long; its end gives it back."""
+    with connection("holder") as cursor:
+        cursor.execute("SELECT pg_advisory_lock(1)")
+        held.set()
+        time.sleep(seconds)
+        cursor.execute("SELECT pg_advisory_unlock(1)")
 
 
 def udp(q):

@@ -6,8 +6,8 @@
  * order, and waits for one.
  */
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,8 +15,6 @@
 #include "loopback.h"
 
 #define TRIES 50 /* on a busy machine the byte may be there before it sleeps */
-#define CROWD (KERNEL_PEERS + 16)
-#define LIMIT_NS (120 * NS_PER_S)
 
 /* --- the children --------------------------------------------------------- */
 
@@ -27,6 +25,18 @@ struct cast {
 	pid_t server, other;
 	uint16_t port; /* of the server's end, if it is TCP */
 };
+
+/* A child that ends with this process; 0 in the child. */
+static pid_t
+child_fork(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
 
 /* For each byte of order, send one to fd and receive one; then confirm. */
 static void
@@ -72,9 +82,8 @@ connection_open(bool tcp, int fd[2])
 static pid_t
 child_start(int fd, int unused, const int *order, useconds_t nap_us)
 {
-	pid_t pid = fork();
+	pid_t pid = child_fork();
 
-	assert_true(pid >= 0);
 	if (pid != 0)
 		return pid;
 	close(unused);
@@ -220,103 +229,27 @@ TEST(test_left)
 	kernel_peers_age(c.r.kernel);
 	assert_int_equal(state_of(peer_of(&c)), TALECHAIN_PEER_NEW);
 	assert_int_equal(state_of(peer_of(&c)), TALECHAIN_PEER_WATCHED);
-	assert_false(kernel_watches(c.r.kernel, c.other));
 	cast_close(&c);
 }
 
-/* Goal: a process that switches too often is left out, counted, and taken again
- * after a period. */
-TEST(test_busy)
+/* Goal: a peer is no server's process; it may become one, and stays one. */
+TEST(test_owner)
 {
-	struct instant limit = instant_plus(instant_now(), LIMIT_NS);
+	const struct kernel_owners *owners;
+	uint32_t other;
 	struct cast c;
 
-	cast_open(&c, false, 0);
-	while (kernel_tally(c.r.kernel)->restless == 0) {
-		assert_true(instant_before(instant_now(), limit));
-		ask(&c);
-	}
-	assert_int_equal(state_of(peer_of(&c)), TALECHAIN_PEER_BUSY);
-	assert_int_equal(kernel_tally(c.r.kernel)->restless, 1);
+	cast_open(&c, false, 2000);
+	owners = kernel_channel(c.r.kernel, 0)->owners;
+	other = (uint32_t)c.other;
+	peer_of(&c);
+	assert_false(kernel_watches(c.r.kernel, c.other));
+	assert_int_equal(kernel_owner_of(owners, other), -1);
+	assert_int_equal(kernel_watch(c.r.kernel, 1, c.other, true), 0);
+	assert_int_equal(kernel_owner_of(owners, other), 1);
 	kernel_peers_age(c.r.kernel);
-	assert_int_equal(state_of(peer_of(&c)), TALECHAIN_PEER_NEW);
+	kernel_peers_age(c.r.kernel);
+	assert_true(kernel_watches(c.r.kernel, c.other));
+	assert_int_equal(state_of(peer_of(&c)), TALECHAIN_PEER_WATCHED);
 	cast_close(&c);
-}
-
-/* Wait until the server sleeps. */
-static void
-await_asleep(pid_t pid)
-{
-	char path[64], text[256], state = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	while (state != 'S') {
-		FILE *f = fopen(path, "re");
-
-		assert_non_null(f);
-		assert_non_null(fgets(text, sizeof(text), f));
-		fclose(f);
-		state = strrchr(text, ')')[2];
-		if (state != 'S')
-			usleep(100);
-	}
-}
-
-/* Goal: processes beyond the limit are named and counted; one that ends gives
- * back its place. */
-TEST(test_crowd)
-{
-	unsigned refused = 0;
-	struct recording r;
-	pid_t server, other[CROWD];
-	int fd[2], status;
-	char x = 'x';
-
-	recording_open_usual(&r);
-	assert_int_equal(pipe(fd), 0);
-	server = fork();
-	if (server == 0)
-		while (read(fd[0], &x, 1) == 1)
-			;
-	assert_int_equal(kernel_watch(r.kernel, 0, server, false), 0);
-	recording_begin(&r);
-	for (unsigned i = 0; i < CROWD; i++) {
-		await_asleep(server);
-		other[i] = fork();
-		if (other[i] == 0) {
-			if (write(fd[1], &x, 1) == 1)
-				pause();
-			_exit(1);
-		}
-		/* The server has woken when it is asleep again. */
-		for (int k = -1; k < 0;) {
-			usleep(100);
-			recording_end(&r);
-			k = recording_find(
-			    &r, 0, TALECHAIN_PEER, is_by, &other[i]);
-		}
-	}
-	for (unsigned i = 0; i < r.count; i++)
-		refused += r.event[i].type == TALECHAIN_PEER &&
-			   state_of(&r.event[i]) == TALECHAIN_PEER_CROWDED;
-	assert_true(refused >= CROWD - KERNEL_PEERS);
-	assert_int_equal(kernel_tally(r.kernel)->strangers, refused);
-	for (unsigned i = 0; i < CROWD; i++) {
-		kill(other[i], SIGKILL);
-		assert_int_equal(waitpid(other[i], &status, 0), other[i]);
-	}
-	await_asleep(server);
-	recording_begin(&r);
-	other[0] = fork();
-	if (other[0] == 0)
-		_exit(write(fd[1], &x, 1) != 1);
-	assert_int_equal(waitpid(other[0], &status, 0), other[0]);
-	recording_await(&r, TALECHAIN_PEER, is_by, &other[0]);
-	for (unsigned i = 0; i < r.count; i++)
-		if (r.event[i].type == TALECHAIN_PEER)
-			assert_int_equal(
-			    state_of(&r.event[i]), TALECHAIN_PEER_NEW);
-	kill(server, SIGKILL);
-	assert_int_equal(waitpid(server, &status, 0), server);
-	recording_close(&r);
 }
