@@ -44,7 +44,8 @@ accept_one(struct listener *l, int fd, const struct sockaddr_storage *address)
 	} else if (proxy_header && !peer.trusted) {
 		all->metrics->rejected_untrusted++;
 	} else {
-		if (!l->unix_socket)
+		/* Connections from before listener_open set it. */
+		if (l->inherited && !l->unix_socket)
 			setsockopt(
 			    fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 		err = client_open(all, fd, &peer, proxy_header);

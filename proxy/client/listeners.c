@@ -6,6 +6,7 @@
 #include "proxy/client/listeners.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 
 #include "base/log.h"
 #include "proxy/client/client.h"
@@ -160,7 +161,7 @@ listener_open(
 {
 	struct listener *l = all->listener;
 	bool kept = false;
-	int fd = activation_take(a, &kept);
+	int fd = activation_take(a, &kept), one = 1;
 	bool taken = fd >= 0;
 
 	if (!taken)
@@ -177,6 +178,8 @@ listener_open(
 	    .kept = kept,
 	    .fresh = true,
 	    .unix_socket = a->address.ss_family == AF_UNIX};
+	/* Accepted sockets inherit this; a Unix socket refuses it. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	event_assign(&l->event, all->loop->base, fd, EV_READ | EV_PERSIST,
 	    listener_accept, l);
 	listener_name(fd, l->name, sizeof(l->name));
