@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 
 #include "base/log.h"
+#include "proxy/client/arrival.h"
 #include "proxy/client/client.h"
 #include "proxy/client/delivery.h"
 
@@ -183,6 +184,7 @@ listener_open(
 	event_assign(&l->event, all->loop->base, fd, EV_READ | EV_PERSIST,
 	    listener_accept, l);
 	listener_name(fd, l->name, sizeof(l->name));
+	arrival_check_queue(l, instant_now());
 	*out = l;
 	return 0;
 }
@@ -360,4 +362,12 @@ clients_tick(struct clients *all, struct instant now)
 	if (all->accepting == ACCEPT_PAUSED &&
 	    !instant_before(now, all->accept_due))
 		clients_accept(all);
+	if (all->metrics->connections == all->checked_connections ||
+	    instant_since(now, all->checked) < NS_PER_S)
+		return;
+	all->checked = now;
+	all->checked_connections = all->metrics->connections;
+	for (unsigned i = 0; i < LISTENERS; i++)
+		if (all->listener[i].fd >= 0)
+			arrival_check_queue(&all->listener[i], now);
 }

@@ -6,6 +6,9 @@ import subprocess
 
 import pytest
 
+from rig.client import Client
+from rig.ports import free_port
+
 REQUESTS = 200
 SECONDLY = 100  # the most calls that come with seconds, not with requests
 
@@ -56,6 +59,18 @@ def test_system_calls_of_a_request(one, calls):
     assert "setsockopt" not in found
 
 
+def test_system_calls_of_a_local_request(one, calls, scratch):
+    # Goal: for a Unix socket the kernel has no such account.
+    one.server.serve()
+    t = one(listen=[f"127.0.0.1:{free_port()}", f"unix:{scratch}/c.sock"])
+    with Client(f"{scratch}/c.sock") as client:
+        one_after_the_other(client, 10)
+        found = calls(t, lambda: one_after_the_other(client, REQUESTS))
+    assert found["recvfrom"] == found["sendto"] == 2 * REQUESTS
+    assert found.get("getsockopt", 0) < SECONDLY
+    assert "setsockopt" not in found
+
+
 def test_system_calls_of_a_connection(one, calls):
     # Goal: a connection for one request takes no more than it must, beside what
     # its request takes.
@@ -68,6 +83,6 @@ def test_system_calls_of_a_connection(one, calls):
             t.get("/")
 
     found = calls(t, connect)
-    # Its cookie, and its account after the response.
-    assert found["getsockopt"] < 2 * REQUESTS + SECONDLY
+    # Its cookie and its account, and the account once more after the response.
+    assert found["getsockopt"] < 3 * REQUESTS + SECONDLY
     assert "setsockopt" not in found
