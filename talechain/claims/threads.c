@@ -419,6 +419,7 @@ events_note(struct explainer *ex)
 		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 		ARRAY_ADD(&ex->failed, ex->name, ex->names, &t->entry[i]);
 	}
+	names_sort(ex);
 }
 
 void
