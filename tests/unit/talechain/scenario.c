@@ -296,7 +296,7 @@ request_read(struct scenario *s)
 {
 	const cJSON *o = get(s->file, "request"), *v;
 	struct tale_request *r = &s->request;
-	char code[TERMINATION_TEXT], text[TERMINATION_TEXT];
+	char code[TERMINATION_TEXT] = "", text[TERMINATION_TEXT];
 	int i = 0;
 
 	*r = (struct tale_request){
