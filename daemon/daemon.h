@@ -29,9 +29,10 @@ struct daemon {
 	struct config_source source;
 
 	struct timer tick_timer;
-	uint64_t tick_finished; /* requests finished at the last tick */
-	bool resting;		/* true while ticks are rare */
-	unsigned tick_rests;	/* resting ticks in a row, up to a limit */
+	struct instant ticked;	/* the last tick */
+	int64_t tick_ns;	/* as the timer was set last */
+	uint64_t tick_finished; /* requests finished when it fired last */
+	unsigned tick_rests; /* times in a row without a request, to a limit */
 	struct ready ready;
 	struct event hazard_event, answer_event, signal[DAEMON_SIGNALS];
 

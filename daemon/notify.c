@@ -113,6 +113,12 @@ notify_fini(void)
 	notify.fd = -1;
 }
 
+int64_t
+notify_watchdog_ns(void)
+{
+	return notify.watchdog_ns;
+}
+
 static void
 status_text(const struct proxy *p, char *out, size_t size)
 {

@@ -26,6 +26,10 @@ void notify_stopping(void);
 void notify_keep(struct clients *all);
 
 /* Feed the watchdog, and send the status if it has changed, at most once a
- * second.  The loop calls it about every 10 ms; if the loop hangs, the watchdog
- * is not fed and the manager restarts Tailor. */
+ * second.  If the loop hangs, the watchdog is not fed and the manager restarts
+ * Tailor. */
 void notify_tick(const struct proxy *p, struct instant now);
+
+/* How often notify_tick must be called for the watchdog, ns; 0: there is
+ * none. */
+int64_t notify_watchdog_ns(void);

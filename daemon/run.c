@@ -18,10 +18,12 @@
 #include "proxy/request/service.h"
 #include "proxy/upstream/server.h"
 
+/* Ticks by pace.  A turn that has other work does the tick, too, once
+ * TICK_NS have passed since the last one: then it needs no wake-up. */
 #define TICK_NS (10 * NS_PER_MS)
-#define TICK_REST_NS (50 * NS_PER_MS)
-#define TICK_LONG_NS (200 * NS_PER_MS)
-#define TICK_RESTS 20 /* after so many, ticks come every TICK_LONG_NS */
+#define TICK_CALM_NS (50 * NS_PER_MS)
+#define TICK_REST_NS NS_PER_S
+#define TICK_RESTS 20 /* calm ticks without a request before the first rest */
 
 static void
 on_hazard(evutil_socket_t fd, short what, void *user)
@@ -59,31 +61,53 @@ accept_when_ready(struct proxy *p, struct instant now)
 		clients_accept(&p->clients);
 }
 
-static void
-tick_set(struct daemon *d, struct instant now, bool resting)
+/* The longest time until the next tick: each costs up to 50 us. */
+static int64_t
+tick_longest_ns(const struct daemon *d)
 {
-	int64_t rest_ns =
-	    d->tick_rests < TICK_RESTS ? TICK_REST_NS : TICK_LONG_NS;
+	int64_t watchdog_ns;
 
-	d->resting = resting;
-	d->tick_rests =
-	    !resting ? 0 : d->tick_rests + (d->tick_rests < TICK_RESTS);
-	timer_set(&d->proxy.loop.timers, &d->tick_timer, now,
-	    resting ? rest_ns : TICK_NS);
+	if (d->stage != DAEMON_RUNS)
+		return TICK_NS;
+	switch (proxy_pace(&d->proxy)) {
+	case PROXY_PENDING:
+		return TICK_NS;
+	case PROXY_CALM:
+		return TICK_CALM_NS;
+	case PROXY_REST:
+		break;
+	}
+	watchdog_ns = notify_watchdog_ns();
+	if (d->tick_rests < TICK_RESTS || !d->ready.reported)
+		return TICK_CALM_NS;
+	return watchdog_ns > 0 && watchdog_ns < TICK_REST_NS ? watchdog_ns
+							     : TICK_REST_NS;
 }
 
-/* True if ticks may be rare, as each costs up to 50 us and does nothing without
- * requests.  They are rare after a tick without a request, and rarer after a
- * second of such ticks, until a request comes. */
-static bool
-may_rest(struct daemon *d)
+static void
+tick_set(struct daemon *d, struct instant now, int64_t after_ns)
 {
-	const struct proxy *p = &d->proxy;
-	bool calm = d->tick_finished == p->table.finished &&
-		    d->stage == DAEMON_RUNS && proxy_is_at_rest(p);
+	d->tick_ns = after_ns;
+	timer_set(&d->proxy.loop.timers, &d->tick_timer, now, after_ns);
+}
 
-	d->tick_finished = p->table.finished;
-	return calm;
+/* The usual tick makes no system call. */
+static void
+tick(struct daemon *d, struct instant now)
+{
+	struct proxy *p = &d->proxy;
+
+	d->ticked = now;
+	if (p->clients.accepting == ACCEPT_WAITS && d->stage == DAEMON_RUNS)
+		accept_when_ready(p, now);
+	proxy_tick(p, now);
+	admin_tick(d->admin, now);
+	admin_tick(d->collectors, now);
+	notify_tick(p, now);
+	if (d->stage == DAEMON_RUNS)
+		ready_tick(&d->ready, p, now);
+	if (d->stage == DAEMON_STOPPING)
+		daemon_stop_tick(d, now);
 }
 
 static void
@@ -96,19 +120,29 @@ on_tick(void *user, bool forced)
 	(void)forced;
 	distribution_record(
 	    &p->metrics.loop_lag, instant_since(now, d->tick_timer.due));
-	if (p->clients.accepting == ACCEPT_WAITS && d->stage == DAEMON_RUNS)
-		accept_when_ready(p, now);
-	proxy_tick(p, now);
+	tick(d, now);
 	supervisor_reap(p);
-	admin_tick(d->admin, now);
-	admin_tick(d->collectors, now);
-	tale_answers(p); /* as a fallback, in case the eventfd fails */
-	notify_tick(p, now);
-	if (d->stage == DAEMON_RUNS)
-		ready_tick(&d->ready, p, now);
-	if (d->stage == DAEMON_STOPPING)
-		daemon_stop_tick(d, now);
-	tick_set(d, now, may_rest(d));
+	if (d->tick_finished != p->table.finished)
+		d->tick_rests = 0;
+	else if (d->tick_rests < TICK_RESTS)
+		d->tick_rests++;
+	d->tick_finished = p->table.finished;
+	tick_set(d, now, tick_longest_ns(d));
+}
+
+/* A turn's events are over: do the tick with it, or have it come sooner, if
+ * that is due.  Reads no clock. */
+static void
+tick_turn(struct daemon *d)
+{
+	struct instant now = d->proxy.loop.timers.recent;
+	int64_t longest_ns = tick_longest_ns(d);
+
+	if (instant_is_set(now) && d->tick_ns > TICK_NS &&
+	    instant_since(now, d->ticked) >= TICK_NS)
+		tick(d, now);
+	if (longest_ns < d->tick_ns)
+		tick_set(d, instant_now(), longest_ns);
 }
 
 static void
@@ -157,7 +191,7 @@ events_add(struct daemon *d)
 	for (unsigned i = 0; i < DAEMON_SIGNALS; i++)
 		if (event_add(&d->signal[i], NULL) < 0)
 			return -ENOMEM;
-	tick_set(d, instant_now(), false);
+	tick_set(d, instant_now(), TICK_NS);
 	return 0;
 }
 
@@ -262,15 +296,14 @@ daemon_run(struct daemon *d)
 	notify_keep(&p->clients);
 	notify_ready(p);
 	while (d->stage != DAEMON_STOPPED) {
-		if (event_base_loop(p->loop.base, EVLOOP_ONCE) < 0)
-			return -EIO;
+		err = loop_turn_begin(&p->loop);
+		if (err < 0)
+			return err;
 		/* Slots also become free when a loser has drained, an attempt
 		 * has failed or a warm-up is over. */
 		queue_wake(p);
+		tick_turn(d);
 		loop_turn_end(&p->loop);
-		if (d->resting &&
-		    (d->stage != DAEMON_RUNS || !proxy_is_at_rest(p)))
-			tick_set(d, instant_now(), false);
 		profiler_in_flight(
 		    p->profiler, p->table.inflight_count > p->tunnels);
 		clients_reap(&p->clients);

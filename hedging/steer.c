@@ -22,6 +22,8 @@
 #define LIMIT_MIN 0.1 /* a collection below this is not due to a full heap */
 #define LIMIT_GAIN 0.0003
 #define TICK_NS (10 * NS_PER_MS)
+/* Twice the longest time between two ticks. */
+#define REST_TICK_NS (2 * NS_PER_S)
 #define RECENT 10 /* periods that show a step in bytes per request */
 #define UNSEEN_STEPS 4.0
 /* S4: collect again if eden, half of the usual or less, lasts for less than
@@ -201,25 +203,38 @@ near_full(const struct steer *st, const struct hedging *h, struct instant now)
 static void
 growth_turn(struct steer *st, struct instant now)
 {
-	if (instant_is_set(st->period) &&
-	    instant_since(now, st->period) < GROWTH_NS)
+	int64_t periods = instant_is_set(st->period)
+			      ? instant_since(now, st->period) / GROWTH_NS
+			      : 1;
+
+	st->passed = 1;
+	if (periods < 1)
 		return;
+	st->passed =
+	    periods < STEER_GROWTHS ? (unsigned)periods : STEER_GROWTHS;
 	st->period = now;
-	st->at = (st->at + 1) % STEER_GROWTHS;
-	memset(&st->growth[st->at], 0, sizeof(st->growth[st->at]));
+	for (unsigned i = 0; i < st->passed; i++) {
+		st->at = (st->at + 1) % STEER_GROWTHS;
+		memset(&st->growth[st->at], 0, sizeof(st->growth[st->at]));
+	}
 }
 
+/* Growth since a tick long ago is spread over the periods since; as a step it
+ * means nothing then. */
 static void
 grown(
     struct steer *st, const struct hedging *h, unsigned server, uint64_t bytes)
 {
-	struct steer_growth *g = &st->growth[st->at];
+	unsigned at = st->at;
 
 	if (server != st->active && !h->shared)
 		return;
-	g->bytes += bytes;
-	if (bytes > g->step)
-		g->step = bytes;
+	for (unsigned i = 0; i < st->passed; i++) {
+		st->growth[at].bytes += bytes / st->passed;
+		at = (at + STEER_GROWTHS - 1) % STEER_GROWTHS;
+	}
+	if (st->passed == 1 && bytes > st->growth[st->at].step)
+		st->growth[st->at].step = bytes;
 }
 
 /* S7: a server has filled up before the other one's turn was over.  If that
@@ -668,6 +683,35 @@ rest(struct steer *st, struct hedging *h, unsigned server,
 	s->phase = STEER_OFF;
 	s->heap = *heap;
 	h->server[server].steered = h->server[server].fresh = false;
+}
+
+/* The growth of the active server in the latest periods, bytes per ns. */
+static double
+rate_now(const struct steer *st)
+{
+	uint64_t now = st->growth[st->at].bytes;
+	uint64_t last =
+	    st->growth[(st->at + STEER_GROWTHS - 1) % STEER_GROWTHS].bytes;
+
+	return (double)(now > last ? now : last) / (double)GROWTH_NS;
+}
+
+bool
+steer_may_rest(const struct steer *st, const struct hedging *h)
+{
+	const struct steer_server *s = &st->server[h->active];
+	const struct steer_server *other = &st->server[policy_other(h->active)];
+
+	if (!st->on || s->phase == STEER_OFF)
+		return true;
+	if (st->active != h->active || h->shared ||
+	    other->phase == STEER_DRAINING || other->phase == STEER_COLLECTING)
+		return false;
+	/* No swap helps now: a tick would change nothing. */
+	if (other->phase != STEER_FRESH)
+		return true;
+	return st->part * full_bytes(s) - used_now(st, h->active) >
+	       st->step + rate_now(st) * (double)REST_TICK_NS;
 }
 
 unsigned

@@ -140,6 +140,7 @@ struct steer {
 	struct steer_growth growth[STEER_GROWTHS];
 	struct instant period; /* begin of the present one */
 	unsigned at;	       /* its index */
+	unsigned passed;       /* periods since the tick before, at least 1 */
 	/* Forecast: bytes per ns, in the mean and at most; bytes per request;
 	 * the largest step, bytes. */
 	double mean, most, per_request, step;
@@ -166,10 +167,15 @@ void steer_forget(struct steer *st, unsigned server);
 /* steer_tick(st, h, heap, now, order):
  * Check both heaps (HEDGING_SERVERS of them); swap if that is due.  Returns a
  * set of enum hedging_action, and in *order an order to a server.  Call every
- * 10 ms. */
+ * 10 ms; without requests in flight it may be a second later, if
+ * steer_may_rest. */
 unsigned
 steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
     struct instant now, struct steer_order *order);
+
+/* True if the next tick may come a second late: no server drains or collects,
+ * and by its present growth the active one will not be near full so soon. */
+bool steer_may_rest(const struct steer *st, const struct hedging *h);
 
 /* How much of its young generation is used, 0 .. 1 and above; < 0: unknown. */
 double steer_used(const struct steer *st, unsigned server);

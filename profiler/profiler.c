@@ -185,6 +185,7 @@ profiler_open_kernel(struct profiler *p)
 	}
 	p->attach.listener.next_number += kernel_channels(p->kernel);
 	p->observer.kernel = p->kernel;
+	p->observer.rest.stall = kernel_stirs(p->kernel);
 	attach_set_kernel(&p->attach, p->kernel);
 }
 
@@ -240,6 +241,7 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	p->attach.sender.rest = &p->observer.rest;
 	p->attach.released = &p->released;
 	profiler_init_observer(p);
+	p->observer.attach = &p->attach.wake;
 	profiler_open_kernel(p);
 	profiler_open_runtimes(p);
 	rates_open(&p->attach.rates, &p->options);
@@ -428,12 +430,13 @@ profiler_wake(struct profiler *p)
 }
 
 void
-profiler_heap(
-    const struct profiler *p, unsigned server, struct profiler_heap *out)
+profiler_heap(struct profiler *p, unsigned server, struct profiler_heap *out)
 {
 	const struct hsperf_heap *h = &p->observer.heap[server];
-	uint64_t collector = count_read(&h->collector);
+	uint64_t collector;
 
+	observer_look(&p->observer);
+	collector = count_read(&h->collector);
 	memset(out, 0, sizeof(*out));
 	if (collector == 0)
 		return;
@@ -503,6 +506,7 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	const struct kernel_tally *tally;
 
 	attach_stats(&p->attach, out);
+	out->attach_turns = count_read(&p->attach.turns);
 	out->sweeps = count_read(&c->sweeps);
 	out->events = count_read(&c->events);
 	out->lost = count_read(&c->lost);

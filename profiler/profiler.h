@@ -102,11 +102,11 @@ void profiler_in_flight(struct profiler *p, bool any);
 void profiler_wake(struct profiler *p);
 
 /* profiler_heap(p, server, out):
- * Copy the state of a server's heap, at most 2 ms old (16 ms while the observer
- * rests).  Each word is exact; together they are not a snapshot.  The proxy
- * thread; never blocks. */
-void profiler_heap(
-    const struct profiler *p, unsigned server, struct profiler_heap *out);
+ * Copy the state of a server's heap, at most 2 ms old; while the observer rests
+ * the calling thread reads it itself, and what else shows pauses.  Each word is
+ * exact; together they are not a snapshot.  The proxy thread; never blocks. */
+void
+profiler_heap(struct profiler *p, unsigned server, struct profiler_heap *out);
 
 /* profiler_collect(p, server, bytes):
  * Have a server's JVM collect its young generation now, by filling that with at

@@ -34,6 +34,7 @@ import web
 from appliance import Appliance
 from heating import Pauses
 from load import Generator, quantile
+from others import Others
 from processes import (Process, Trouble, adopt_orphans, end_all, in_background,
                        wait_until)
 from service import KeptServer
@@ -252,7 +253,8 @@ class Demo:
     def outcome(result, story):
         return {"requests": result.requests, "errors": result.errors,
                 "parts": result.parts, "kept": result.kept,
-                "trusted": result.trusted, "story": story}
+                "trusted": result.trusted, "others": result.others,
+                "story": story}
 
     def measure(self, key, port, directory, kill):
         """The measured load, with a kill -9 in its middle: (Result, {server:
@@ -261,6 +263,7 @@ class Demo:
         one_s = self.requests / o.rate + PAUSE_MS / 1000
         say(f"{key}: {o.iterations} x {self.requests} requests at "
             f"{o.rate:g}/s, {o.iterations * one_s:.0f} s", passing=True)
+        others = Others()
         run = self.generator.start(
             port, self.requests, o.iterations, PAUSE_MS, directory)
         # early in an iteration, so that it sees the whole restart
@@ -272,7 +275,9 @@ class Demo:
             time.sleep(0.02)
         killed = {kill(): time.monotonic_ns()} \
             if o.work.kills and run.running() else {}
-        return run.wait(), killed
+        result = run.wait()
+        result.others = others.cpus()
+        return result, killed
 
     def run(self):
         self.place()
@@ -322,6 +327,7 @@ def together(runs, unloaded_ms):
              "errors": sum(s["errors"] for s in same),
              "requests": sum(s["requests"] for s in same),
              "trusted": all(s["trusted"] for s in same),
+             "others": max((s["others"] for s in same), key=sum),
              "story": max((s["story"] for s in same),
                           key=lambda story: story["ms"])}
         if "hedges" in s:
@@ -342,7 +348,7 @@ def describe(o):
 def print_report(o, setups, found):
     """What the terminal gets of it."""
     lines = ["", describe(o), *report.table(setups), report.READING,
-             report.ratio_line(setups, found), *report.saturated(setups)]
+             report.ratio_line(setups, found), *report.doubts(setups)]
     lines += [report.cut(f"{s['key']}, {report.number(s['story']['ms'])} ms: "
                          f"{s['story']['cause']}") for s in setups]
     doubtful = [s["key"] for s in setups if not s["trusted"]]

@@ -48,19 +48,22 @@ def _detach(write):
     os.write(write, b"1")
 
 
+def _stat(pid):
+    """What /proc/PID/stat has after the name; None: it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8",
+                  errors="replace") as file:
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
 def _parents():
     """{pid: parent's pid} of all processes."""
     found = {}
     for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", encoding="utf-8",
-                      errors="replace") as file:
-                after_name = file.read().rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended meanwhile
-        if after_name[0] != "Z":
+        after_name = _stat(name) if name.isdigit() else None
+        if after_name and after_name[0] != "Z":
             found[int(name)] = int(after_name[1])
     return found
 
@@ -74,6 +77,13 @@ def descendants(*roots):
         level = [pid for pid, parent in parents.items() if parent in level]
         found += level
     return found
+
+
+def cpu_ticks():
+    """CPU time of this process and its descendants, and of those that were
+    waited for, in clock ticks."""
+    return sum(sum(map(int, stat[11:15])) for stat in
+               map(_stat, [os.getpid(), *descendants()]) if stat)
 
 
 def _signal_all(pids, number):

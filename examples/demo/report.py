@@ -1,10 +1,12 @@
 """The demonstration's figures, and the lines that the terminal gets."""
 
+import os
 import random
 import shutil
 
 from capacity import SATURATED
 from load import quantile
+from others import busy
 
 QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p999", 0.999))
 RESAMPLES = 1000
@@ -85,10 +87,13 @@ def headline(setups):
     return f"{', '.join(keys)} {SATURATED}" if keys else ""
 
 
-def saturated(setups):
-    """A line for each set-up whose figures are those of a queue."""
-    return [f"{s['key']} {SATURATED} ({s['saturated']})"
-            for s in setups if s["saturated"]]
+def doubts(setups):
+    """A line for each set-up whose figures are those of a queue, and one if
+    other work is in them."""
+    return [*(f"{s['key']} {SATURATED} ({s['saturated']})"
+              for s in setups if s["saturated"]),
+            *filter(None, [busy([(s["key"], s["others"]) for s in setups],
+                                os.cpu_count())])]
 
 
 def ratio_line(setups, found):

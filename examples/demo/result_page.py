@@ -82,7 +82,7 @@ def page(style, setups, found, what, kills):
         "</div>",
         _table(setups),
         *(f'<p class="soft">{html.escape(_sentence(line))}</p>'
-          for line in report.saturated(setups)),
+          for line in report.doubts(setups)),
         f'<p class="soft">{report.READING} The ratio\'s interval holds 95 % '
         "of a bootstrap over iterations.</p>",
         "<h2>The slowest request of each set-up</h2>",

@@ -200,34 +200,25 @@ attach_turn_server(
 	return process_turn(s, p[0].revents != 0, thread, now);
 }
 
-/* Read the kernel's losses with thirty system calls: at the begin of a rest,
- * and then only every COUNT_REST_NS. */
-static void
-attach_count(struct attach *a, struct instant now)
-{
-	bool idle = observer_rest_idle(a->sender.rest);
-
-	if (idle && instant_is_set(a->counted) &&
-	    instant_since(now, a->counted) < COUNT_REST_NS)
-		return;
-	kernel_count(a->kernel);
-	a->counted = idle ? now : INSTANT_NONE;
-}
-
-/* Once per period read the losses of the kernel's programs; park the
- * programs. */
+/* Once per period read the losses of the kernel's programs, with thirty system
+ * calls; park the programs. */
 static int64_t
 attach_turn_kernel(struct attach *a, struct instant now)
 {
+	int64_t period_ns = observer_rest_deep(a->sender.rest)
+				? COUNT_REST_NS
+				: COUNT_PERIOD_NS;
+
 	if (a->kernel == NULL)
 		return -1;
-	if (!instant_before(now, a->count_at)) {
-		attach_count(a, now);
+	if (instant_since(now, a->counted) >= period_ns) {
+		kernel_count(a->kernel);
 		for (unsigned i = 0; i < a->servers; i++)
 			process_refresh(&a->process[i]);
-		a->count_at = instant_plus(now, COUNT_PERIOD_NS);
+		a->counted = now;
 	}
-	return sooner_ns(COUNT_PERIOD_NS, kernel_park(a->kernel, now));
+	return sooner_ns(period_ns - instant_since(now, a->counted),
+	    kernel_park(a->kernel, now));
 }
 
 /* Probe the runtimes of changed server processes. */
@@ -324,6 +315,7 @@ attach_turn(struct attach *a, int64_t wait_ns)
 			p[i].revents = 0;
 	if (p[0].revents != 0 && read(a->wake, &count, sizeof(count)) < 0)
 		p[0].revents = 0;
+	count_add(&a->turns, 1);
 	/* Handle ends of processes first: other work may take longer. */
 	now = instant_now();
 	due_ns = -1;
@@ -345,7 +337,7 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	due_ns = sooner_ns(due_ns, attach_turn_rates(a, now));
 	due_ns =
 	    sooner_ns(due_ns, steal_turn(&a->steal, a->sender.commands,
-				  observer_rest_idle(a->sender.rest), now));
+				  observer_rest_deep(a->sender.rest), now));
 	due_ns = sooner_ns(
 	    due_ns, channel_listener_turn(&a->listener, p + POLL_OTHERS, now));
 	attach_collect(a);

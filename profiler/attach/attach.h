@@ -31,8 +31,7 @@ struct attach {
 	struct observed observed[PROFILER_SERVERS];
 	struct kernel *kernel;		     /* borrowed; NULL: none */
 	const char *kernel_why, *kernel_fix; /* borrowed; if kernel is NULL */
-	struct instant count_at;	     /* when to read kernel losses */
-	struct instant counted;		     /* last reading at rest */
+	struct instant counted; /* when kernel losses were last read */
 	struct runtimes runtimes;
 	struct rates_reader rates;
 	struct epochs_reader epochs;
@@ -43,6 +42,7 @@ struct attach {
 	struct command_ring *released; /* borrowed; this thread reads */
 	struct pollfd *polled;	       /* owned */
 	int wake;		       /* owned eventfd; any thread writes */
+	uint64_t turns;		       /* so far; any thread reads */
 	/* any thread, under lock */
 	pthread_mutex_t lock;
 	struct profiler_stats shown; /* statistics of this thread */

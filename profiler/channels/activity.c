@@ -2,7 +2,8 @@
  * counters that only grow.
  *
  * One JVM_RATES event for each interval in which classes were loaded, so a
- * timeline shows within two milliseconds when a JVM was busy with them.
+ * timeline shows within two milliseconds (the first time within four) when a
+ * JVM was busy with them.
  * Compiled methods without classes, which occur all the time, are reported at
  * most every 50 ms.  A counter that decreases is ignored.
  *
@@ -32,6 +33,8 @@ activity_sample(struct activity *a, uint64_t classes, uint64_t compiled,
 
 	a->unreported += grown(&a->compiled, compiled);
 	a->sampled = now;
+	if (more > 0)
+		a->loaded = now;
 	/* The first sample only sets the starting point. */
 	if (!instant_is_set(begin)) {
 		a->unreported = 0;

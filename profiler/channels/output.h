@@ -86,7 +86,16 @@ struct activity {
 	uint64_t classes, compiled; /* values of the last sample */
 	uint64_t unreported;	    /* methods compiled, not yet reported */
 	struct instant sampled, reported;
+	struct instant loaded; /* when classes were last seen to be loaded */
 };
+
+/* True if classes were loaded in the last second.  The observer only. */
+static inline bool
+activity_is_high(const struct activity *a, struct instant now)
+{
+	return instant_is_set(a->loaded) &&
+	       instant_since(now, a->loaded) < NS_PER_S;
+}
 
 /* True when a sample is due.  The observer only. */
 static inline bool

@@ -36,6 +36,14 @@ struct channels {
 };
 extern struct channels channels SEC(".maps");
 
+/* Wakes the observer, which sleeps until one of the records, of nothing, is
+ * here.  As large as a page: set by the loader. */
+struct stirs {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+extern struct stirs stirs SEC(".maps");
+
 /* State of a thread of a watched process. */
 struct thread {
 	__u64 runnable_ns; /* when it began to wait for a CPU; 0: not waiting */

@@ -13,12 +13,11 @@
 /* Inode of /proc/self/ns/pid in the initial pid namespace. */
 #define FIRST_PID_NAMESPACE 0xeffffffcU
 
-#define PARK_PERIOD_NS (50 * NS_PER_MS)
+#define PARK_AGAIN_NS (50 * NS_PER_MS)
 /* Programs are attached again PARK_SPARE_NS before a pause ends; they stay
  * attached if less than PARK_LEAST_NS of it is left. */
 #define PARK_SPARE_NS (50 * NS_PER_MS)
 #define PARK_LEAST_NS (300 * NS_PER_MS)
-#define PARK_IDLE_NS (10 * NS_PER_S) /* later, no pause is near */
 
 enum phase {
 	PHASE_RUNS,
@@ -36,8 +35,12 @@ struct kernel {
 	size_t marks;
 	const struct kernel_tally *tally; /* owned mapping */
 	struct kernel_gate *gate;	  /* owned mapping */
-	struct sampling sampling;	  /* the observer's */
-	bool samples, sums;		  /* constant */
+	/* Owned mappings of a page: bytes of stirs taken; written. */
+	uint64_t *stirs_taken;
+	const uint64_t *stirs;
+	int stirs_fd;		  /* borrowed from the object */
+	struct sampling sampling; /* the observer's */
+	bool samples, sums;	  /* constant */
 	/* Pauses; shared by observer and attach thread: atomic. */
 	uint32_t phase; /* enum phase */
 	uint64_t until_ns;
@@ -115,6 +118,27 @@ kernel_permitted(
 }
 
 /* --- memory --------------------------------------------------------------- */
+
+/* Map the two positions of the ring of stirs, each in a page of its own. */
+static int
+kernel_map_stirs(struct kernel *k)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *taken, *written;
+
+	k->stirs_fd = bpf_object__find_map_fd_by_name(k->object, "stirs");
+	taken = mmap(
+	    NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, k->stirs_fd, 0);
+	if (taken == MAP_FAILED)
+		return -errno;
+	k->stirs_taken = taken;
+	written =
+	    mmap(NULL, page, PROT_READ, MAP_SHARED, k->stirs_fd, (off_t)page);
+	if (written == MAP_FAILED)
+		return -errno;
+	k->stirs = written;
+	return 0;
+}
 
 /* Map a section of the object. */
 static void *
@@ -318,7 +342,9 @@ kernel_set_up(struct kernel *k, const struct kernel_options *o,
 	k->owners.mark = k->mark;
 	k->owners.marks = k->marks;
 	k->owners.member = k->watch->member;
-	err = kernel_make_channels(k, o);
+	err = kernel_map_stirs(k);
+	if (err == 0)
+		err = kernel_make_channels(k, o);
 	if (err < 0)
 		return err;
 	err = kernel_attach(k, state);
@@ -385,6 +411,11 @@ kernel_free(struct kernel **kp)
 		munmap(k->mark, k->marks);
 	if (k->gate != NULL)
 		munmap(k->gate, sizeof(*k->gate));
+	if (k->stirs_taken != NULL)
+		munmap(k->stirs_taken, (size_t)sysconf(_SC_PAGESIZE));
+	if (k->stirs != NULL)
+		munmap(
+		    (void *)(uintptr_t)k->stirs, (size_t)sysconf(_SC_PAGESIZE));
 	if (k->tally != NULL)
 		munmap((void *)(uintptr_t)k->tally, sizeof(*k->tally));
 	bpf_object__close(k->object);
@@ -595,6 +626,25 @@ kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out)
 	return true;
 }
 
+int
+kernel_stirs(const struct kernel *k)
+{
+	return k->stirs_fd;
+}
+
+void
+kernel_take_stirs(struct kernel *k)
+{
+	uint64_t written = __atomic_load_n(k->stirs, __ATOMIC_ACQUIRE);
+
+	/* Store, then load: a record that is written meanwhile either finds all
+	 * taken, and wakes, or is found here. */
+	while (*k->stirs_taken != written) {
+		__atomic_store_n(k->stirs_taken, written, __ATOMIC_SEQ_CST);
+		written = __atomic_load_n(k->stirs, __ATOMIC_SEQ_CST);
+	}
+}
+
 bool
 kernel_is_paused(const struct kernel *k)
 {
@@ -652,22 +702,20 @@ kernel_park(struct kernel *k, struct instant now)
 	uint64_t until_ns = __atomic_load_n(&k->until_ns, __ATOMIC_RELAXED);
 	int64_t left_ns = (int64_t)(until_ns - now.ns);
 
-	if (until_ns == 0 || (k->tried && !k->parks) ||
-	    (phase == PHASE_RUNS && left_ns < -PARK_IDLE_NS))
+	if (phase == PHASE_PARKED && left_ns <= PARK_SPARE_NS) {
+		if (!unpark(k))
+			return PARK_AGAIN_NS;
+		__atomic_store_n(&k->phase, PHASE_PAUSED, __ATOMIC_RELEASE);
 		return -1;
-	if (phase == PHASE_PARKED) {
-		if (left_ns > PARK_SPARE_NS)
-			return left_ns - PARK_SPARE_NS;
-		if (unpark(k))
-			__atomic_store_n(
-			    &k->phase, PHASE_PAUSED, __ATOMIC_RELEASE);
-	} else if (phase == PHASE_PAUSED && left_ns > PARK_LEAST_NS &&
-		   may_park(k) &&
-		   __atomic_compare_exchange_n(&k->phase, &phase, PHASE_PARKED,
-		       false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-		park(k);
 	}
-	return PARK_PERIOD_NS;
+	if (phase == PHASE_PAUSED && left_ns > PARK_LEAST_NS &&
+	    (k->parks || !k->tried) && may_park(k) &&
+	    __atomic_compare_exchange_n(&k->phase, &phase, PHASE_PARKED, false,
+		__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		park(k);
+		phase = PHASE_PARKED;
+	}
+	return phase == PHASE_PARKED ? left_ns - PARK_SPARE_NS : -1;
 }
 
 /* --- losses --------------------------------------------------------------- */

@@ -98,6 +98,14 @@ struct kernel_pause {
 bool
 kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out);
 
+/* A descriptor that is readable while a thread of a server that may not run (a
+ * quota, a signal) has left its CPU since the last kernel_take_stirs: its event
+ * is to be read then.  Borrowed. */
+int kernel_stirs(const struct kernel *k);
+
+/* Forget these.  Before reading the events; some loads.  The observer. */
+void kernel_take_stirs(struct kernel *k);
+
 /* True while the programs are paused.  The observer. */
 bool kernel_is_paused(const struct kernel *k);
 
@@ -109,8 +117,8 @@ void kernel_gate(struct kernel *k, struct instant until);
  * the pause costs its thread some 90 ns, thirty times a request.  Attach them
  * again before the pause ends; if that fails, the pause lasts longer.  Where
  * the kernel refuses this with the privileges that are left, programs stay
- * attached.  Returns the time until the next call, ns; -1: not soon.  The
- * attach thread; 1 to 7 ms for detaching or attaching. */
+ * attached.  Returns the time until the next call, ns; -1: at the next pause.
+ * The attach thread; 1 to 7 ms for detaching or attaching. */
 int64_t kernel_park(struct kernel *k, struct instant now);
 
 /* Read the kernel's counters of events that it did not write.  Some

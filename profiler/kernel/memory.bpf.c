@@ -13,6 +13,7 @@ struct kernel_gate gate SEC(".data.gate") = {0};
 struct kernel_tally tally SEC(".data.tally") = {0};
 struct cpu cpus[KERNEL_CPUS] SEC(".bss.cpus");
 struct channels channels SEC(".maps");
+struct stirs stirs SEC(".maps");
 struct threads threads SEC(".maps");
 struct processes processes SEC(".maps");
 struct epoch_storage epochs SEC(".maps");

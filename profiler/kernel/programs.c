@@ -242,6 +242,12 @@ object_fit(struct bpf_object *object, const struct kernel_config *config,
 		return err;
 	err = bpf_map__set_value_size(
 	    map, (__u32)programs_channel_bytes(options->slot_log2));
+	if (err < 0)
+		return err;
+	map = bpf_object__find_map_by_name(object, "stirs");
+	if (map == NULL)
+		return -EINVAL;
+	err = bpf_map__set_max_entries(map, (__u32)sysconf(_SC_PAGESIZE));
 	if (err < 0 || config->sums != 0)
 		return err;
 	/* Older kernels cannot make the map of epochs. */

@@ -344,6 +344,16 @@ check_entered(const struct cpu *cpu, __u32 tid)
 		__sync_fetch_and_add(&tally.unseen, 1);
 }
 
+/* A task may not run on: its server may be about to stall.  Where the observer
+ * has not taken an earlier record, the kernel does not wake it again. */
+static __noinline int
+stir(void)
+{
+	__u64 nothing = 0;
+
+	return bpf_ringbuf_output(&stirs, &nothing, sizeof(nothing), 0);
+}
+
 /* Report a switch at which a watched task gets or leaves a CPU. */
 static __always_inline int
 switched(
@@ -353,11 +363,12 @@ switched(
 	__u64 now = bpf_ktime_get_ns(), wait_ns = 0, waker = 0, waker_ns = 0;
 	__u64 call = 0, futex = 0, whole = 0;
 	struct cpu *cpu = cpu_here();
+	bool left_cpu = watched(task_pair(prev));
 	struct thread *t;
 
 	if (state != 0)
 		off = off_reason(prev, state);
-	if (watched(task_pair(prev))) {
+	if (left_cpu) {
 		if (state == 0 && is_throttled(prev)) {
 			off = TALECHAIN_OFF_THROTTLED;
 			quota(prev, now);
@@ -404,6 +415,9 @@ switched(
 		call << TALECHAIN_CALL_SHIFT | whole | wait_ns);
 	if (config.stacks && cpu != NULL && t != NULL && t->asleep_ns != 0)
 		stack_give(cpu, next, t, now);
+	if (left_cpu &&
+	    (off == TALECHAIN_OFF_THROTTLED || off == TALECHAIN_OFF_STOPPED))
+		stir(); /* the event above is there to be read */
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 
 #include "base/log.h"
@@ -395,6 +396,14 @@ observer_missed(struct observer *o, struct instant now)
 	o->missed_reported = missed;
 }
 
+/* Have the attach thread do what is due now. */
+static void
+observer_wake_attach(const struct observer *o)
+{
+	if (o->attach != NULL)
+		eventfd_write(*o->attach, 1);
+}
+
 /* Pause the kernel's programs where they write too much. */
 static void
 observer_sample(struct observer *o, struct instant now)
@@ -412,6 +421,8 @@ observer_sample(struct observer *o, struct instant now)
 	    (uint64_t)instant_since(pause.until, pause.from));
 	output_emit(&o->output, &n);
 	stalls_lost(&o->stalls); /* switches are not seen in a pause */
+	if (kernel_is_paused(o->kernel))
+		observer_wake_attach(o); /* it parks the programs */
 }
 
 /* Work that is due ten times a second. */
@@ -476,6 +487,8 @@ observer_sweep(struct observer *o, struct instant now)
 {
 	observer_account(o, now);
 	o->swept = now;
+	if (o->kernel != NULL)
+		kernel_take_stirs(o->kernel);
 	observer_sample(o, now);
 	observer_cost_mark(&o->cost, PROFILER_PART_OWN);
 	observer_sweep_hazards(o, now);
@@ -568,21 +581,39 @@ observer_polls(const struct observer *o)
 static int64_t
 observer_calm_ns(const struct observer *o)
 {
+	int64_t calm_ns = OBSERVER_CALM_RINGS_NS;
+
 	if (o->poll != PROFILER_POLL_SLEEP || o->sleep_ns >= OBSERVER_CALM_NS ||
 	    observer_polls(o))
 		return 0;
-	if (o->kernel != NULL && !kernel_is_paused(o->kernel))
-		return OBSERVER_CALM_NS;
+	for (unsigned i = 0; i < o->servers; i++) {
+		if (o->hazards[i].stall != STALL_NONE)
+			return OBSERVER_CALM_NS;
+		if (o->page[i] != NULL &&
+		    activity_is_high(&o->page[i]->activity, o->swept))
+			calm_ns = OBSERVER_CALM_PAGE_NS;
+	}
+	return calm_ns;
+}
+
+/* True if a pause is in force, or a stall may become one.  Not the end of a
+ * server, which lasts, and whose own end is a command. */
+static bool
+observer_sees_pause(const struct observer *o)
+{
+	uint32_t active = 0;
+
 	for (unsigned i = 0; i < o->servers; i++)
-		if (o->page[i] != NULL)
-			return OBSERVER_CALM_PAGE_NS;
-	return OBSERVER_CALM_RINGS_NS;
+		active |= o->hazards[i].active;
+	return (active & ~(UINT32_C(1) << HAZARD_EXIT)) != 0 ||
+	       stalls_pending(&o->stalls);
 }
 
 int64_t
-observer_longest_ns(const struct observer *o, int64_t calm_ns)
+observer_longest_ns(const struct observer *o)
 {
-	return calm_ns > 0 && o->apps == 0 && o->read <= OBSERVER_QUIET_EVENTS
+	return o->apps == 0 && o->read <= OBSERVER_QUIET_EVENTS &&
+		       !observer_sees_pause(o)
 		   ? o->quiet_ns
 		   : o->rest_ns;
 }
@@ -599,9 +630,10 @@ observer_pause_long(struct observer *o, int64_t calm_ns)
 	if (o->looked < o->channels)
 		return;
 	o->looked = 0;
-	longest_ns = observer_longest_ns(o, calm_ns);
+	longest_ns = observer_longest_ns(o);
 	o->read = 0;
-	observer_rest(r, longest_ns, calm_ns);
+	if (observer_rest(r, longest_ns, calm_ns))
+		observer_wake_attach(o); /* its periods are shorter now */
 	due.ns = __atomic_load_n(&r->busy_ns, __ATOMIC_RELAXED);
 	if (observer_rest_idle(r))
 		o->swept = INSTANT_NONE;

@@ -45,11 +45,12 @@ struct observer {
 	enum profiler_poll poll;
 	int64_t sleep_ns;
 	int64_t rest_ns;  /* the longest rest */
-	int64_t quiet_ns; /* longest rest if little is written; >= rest_ns */
+	int64_t quiet_ns; /* longest rest if all is quiet; >= rest_ns */
 	int64_t blind_ns;
 	int cpu;
 	unsigned servers;
 	struct kernel *kernel; /* borrowed; NULL: none */
+	const int *attach;     /* borrowed eventfd of that thread; NULL: none */
 	/* the observer thread's own */
 	struct observer_output output;
 	struct hazard_state hazards[PROFILER_SERVERS];
@@ -99,9 +100,9 @@ void observer_stop(struct observer *o);
 /* One sweep, for observer_start's loop and for tests. */
 void observer_sweep(struct observer *o, struct instant now);
 
-/* How long the next rest may be at most; calm_ns as in observer_rest.h.  The
+/* How long the next rest may be at most without requests in flight.  The
  * observer thread. */
-int64_t observer_longest_ns(const struct observer *o, int64_t calm_ns);
+int64_t observer_longest_ns(const struct observer *o);
 
 /* Do the part of a sweep that finds hazards, if the observer rests.  False: it
  * does not rest.  The proxy thread. */

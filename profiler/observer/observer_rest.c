@@ -25,14 +25,14 @@
 #include "base/array.h"
 #include "profiler/channels/output.h"
 
-/* Descriptors that end a rest: the eventfd, and the sources. */
-#define ENDS (1 + PROFILER_SERVERS)
+/* Descriptors that end a rest: the eventfd, the sources, stall. */
+#define ENDS (1 + PROFILER_SERVERS + 1)
 
 int
 observer_rest_init(struct observer_rest *r)
 {
 	*r = (struct observer_rest){
-	    .event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	    .stall = -1, .event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	for (unsigned i = 0; i < COUNT(r->source); i++)
 		r->source[i] = -1;
 	return r->event < 0 ? -errno : 0;
@@ -64,15 +64,25 @@ observer_rest_wake(struct observer_rest *r)
 		eventfd_write(r->event, 1);
 }
 
+/* True if only a wake-up ends the rest that is planned: while no request is in
+ * flight, none waits for what a source has. */
+static bool
+is_deep(const struct observer_rest *r)
+{
+	return r->wait_ns > OBSERVER_REST_NS;
+}
+
 /* Set the descriptors that end a rest.  This reads the observer's structures,
  * so it comes before they may be borrowed. */
 static void
 rest_ends(const struct observer_rest *r, bool calm, struct pollfd end[ENDS])
 {
 	end[0] = (struct pollfd){.fd = r->event, .events = POLLIN};
-	for (unsigned i = 1; i < ENDS; i++)
-		end[i] = (struct pollfd){
-		    .fd = calm ? r->source[i - 1] : -1, .events = POLLIN};
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
+		end[1 + i] = (struct pollfd){
+		    .fd = calm ? r->source[i] : -1, .events = POLLIN};
+	end[ENDS - 1] =
+	    (struct pollfd){.fd = calm ? r->stall : -1, .events = POLLIN};
 }
 
 /* Wait until wakes has moved or a source is readable.  False: the time passed
@@ -88,9 +98,9 @@ rest_wait(struct observer_rest *r, int64_t wait_ns, struct pollfd end[ENDS])
 	    ppoll(end, ENDS, &t, NULL) > 0 && end[0].revents != 0)
 		eventfd_read(r->event, &wakes);
 	r->stirred = false;
-	for (unsigned i = 1; i < ENDS; i++)
-		r->stirred |= end[i].revents != 0;
-	return r->stirred ||
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
+		r->stirred |= end[1 + i].revents != 0;
+	return r->stirred || end[ENDS - 1].revents != 0 ||
 	       __atomic_load_n(&r->wakes, __ATOMIC_SEQ_CST) != r->seen;
 }
 
@@ -107,6 +117,18 @@ rest_take_back(struct observer_rest *r)
 	}
 }
 
+/* Forget what the sources announced during a deep rest: the sweep that follows
+ * reads it.  Otherwise the next rest would end at once. */
+static void
+sources_clear(const struct observer_rest *r)
+{
+	struct timespec none = {0};
+	struct pollfd end[ENDS];
+
+	rest_ends(r, true, end);
+	ppoll(end + 1, ENDS - 1, &none, NULL);
+}
+
 /* Set how long the next rest is. */
 static void
 rest_plan(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
@@ -114,11 +136,17 @@ rest_plan(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
 	int64_t busy_ns = calm_ns > 0 ? calm_ns : OBSERVER_CALM_NS;
 	struct instant now = instant_now();
 	uint64_t soon_ns = UINT64_MAX;
+	bool requested =
+	    instant_is_set(r->from) &&
+	    __atomic_load_n(&r->busy_ns, __ATOMIC_RELAXED) >= r->from.ns;
 
 	r->wait_ns = r->wait_ns == 0 ? OBSERVER_REST_FIRST_NS : 2 * r->wait_ns;
+	if (calm_ns > 0 && requested)
+		r->wait_ns = calm_ns;
 	if (r->wait_ns > longest_ns)
 		r->wait_ns = longest_ns;
-	if (calm_ns > 0)
+	r->from = now;
+	if (calm_ns > 0 && !is_deep(r))
 		soon_ns = now.ns + (uint64_t)(r->wait_ns - calm_ns);
 	__atomic_store_n(&r->soon_ns, soon_ns, __ATOMIC_SEQ_CST);
 	if (r->wait_ns > busy_ns &&
@@ -127,22 +155,28 @@ rest_plan(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
 	r->until = instant_plus(now, r->wait_ns);
 }
 
-void
+bool
 observer_rest(struct observer_rest *r, int64_t longest_ns, int64_t calm_ns)
 {
 	struct pollfd end[ENDS];
-	bool woken;
+	bool woken, deep;
 
 	rest_plan(r, longest_ns, calm_ns);
-	rest_ends(r, calm_ns > 0, end);
+	deep = is_deep(r);
+	rest_ends(r, calm_ns > 0 && !deep, end);
+	__atomic_store_n(&r->deep, deep, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->state, OBSERVER_RESTS, __ATOMIC_SEQ_CST);
 	woken = rest_wait(r, r->wait_ns, end);
 	rest_take_back(r);
+	__atomic_store_n(&r->deep, 0, __ATOMIC_RELAXED);
+	if (deep)
+		sources_clear(r);
 	if (woken)
 		r->wait_ns = 0;
 	count_add(&r->woken, woken);
 	r->seen = __atomic_load_n(&r->wakes, __ATOMIC_SEQ_CST);
 	count_add(&r->rests, 1);
+	return deep && woken;
 }
 
 bool

@@ -117,7 +117,7 @@ struct profiler_options {
 	unsigned kernel_events;	     /* limit per CPU and s; 0: default */
 	const char *proc_stat;	     /* has steal time; NULL: /proc/stat */
 	int64_t rest_ns; /* longest rest of an idle observer; 0: 16 ms,
-			  * or 100 ms where nothing is polled */
+			  * or 1 s where all is quiet */
 	uint32_t rates;	 /* signals that are on: bit 1 << enum talechain_rate */
 	int64_t rates_period_ns; /* at most one event of each per period */
 	uint32_t counters;	 /* set that takes turns: 1 << counter */

@@ -79,9 +79,10 @@ struct profiler_miss {
 
 /* A copy of the counters; each is exact, together not a snapshot. */
 struct profiler_stats {
-	uint64_t sweeps;    /* turns of the loop */
-	uint64_t events;    /* copied into the stream */
-	uint64_t lost;	    /* overwritten before they were read */
+	uint64_t sweeps;       /* turns of the observer's loop */
+	uint64_t attach_turns; /* of the attach thread's */
+	uint64_t events;       /* copied into the stream */
+	uint64_t lost;	       /* overwritten before they were read */
 	uint64_t torn;	    /* read again because the writer overwrote them */
 	uint64_t abandoned; /* left half-written by a dead writer */
 	uint64_t rejected;  /* events with values out of range */

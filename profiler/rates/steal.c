@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #define BUSY_PERIOD_NS (100 * NS_PER_MS)
-#define IDLE_PERIOD_NS NS_PER_S
+#define IDLE_PERIOD_NS (4 * NS_PER_S)
 /* Room for the lines of STEAL_CPUS CPUs, which come before all others. */
 #define TEXT_BYTES 65536
 

@@ -32,7 +32,7 @@ void steal_close(struct steal *s);
 
 /* Read the file if due, and send a rate of each CPU whose stolen time has
  * grown.
- *   idle  no request is in flight
+ *   idle  no request has been in flight for some time
  * Returns the time until the next read, ns; -1: never.  The attach thread. */
 int64_t steal_turn(struct steal *s, struct command_ring *commands, bool idle,
     struct instant now);

@@ -30,8 +30,7 @@
 #define RING_RECORDS 2048 /* lines that may wait for the disk, 3 KiB each */
 #define BATCH_BYTES ((size_t)64 * 1024)
 #define CLOSE_PATIENCE_NS NS_PER_S
-#define LOOK_MS 50   /* period of checks for the end while a pipe is full */
-#define WAKE_MS 1000 /* most delay if a wake-up fails */
+#define LOOK_MS 50 /* period of checks for the end while a pipe is full */
 
 struct entry {
 	bool change; /* not a line: write to fd from here on */
@@ -205,7 +204,7 @@ sleep_until_woken(struct access_log *l, uint64_t head)
 
 	atomic_store(&l->sleeping, true);
 	if (atomic_load(&l->tail) == head && !atomic_load(&l->closing))
-		if (poll(&p, 1, WAKE_MS) > 0)
+		if (poll(&p, 1, -1) > 0)
 			eventfd_read(l->wake_fd, &count);
 	atomic_store(&l->sleeping, false);
 }

@@ -63,12 +63,25 @@ write_self(struct exposition *e, const struct profiler_stats *s)
 	exposition_sample_ns(e, NULL, s->blind_ns);
 }
 
+static void
+write_turns(
+    struct proxy *p, const struct profiler_stats *s, struct exposition *e)
+{
+	exposition_family(e, "tailor_thread_turns_total");
+	exposition_sample(e, LABELS({"thread", "proxy"}), p->loop.turns);
+	exposition_sample(e, LABELS({"thread", "observer"}), s->sweeps);
+	exposition_sample(e, LABELS({"thread", "attach"}), s->attach_turns);
+	exposition_sample(e, LABELS({"thread", "analysis"}),
+	    atomic_load(&analysis_stats(p->analysis)->turns));
+}
+
 void
 metrics_write_profiler(struct proxy *p, struct exposition *e)
 {
 	struct profiler_stats s;
 
 	profiler_stats(p->profiler, &s);
+	write_turns(p, &s, e);
 	exposition_counter(e, "tailor_profiler_samples_total", s.sweeps);
 	exposition_counter(e, "tailor_profiler_events_total", s.events);
 	exposition_counter(e, "tailor_profiler_lost_total", s.lost);

@@ -18,6 +18,10 @@
 #define MISSED_PLACES 32 /* of these, for requests without a place */
 #define ANSWERS 64
 #define LOW_NICE 10 /* less important than requests */
+/* The longest time between two ticks of the work; while a disk fails. */
+#define TICK_REST_NS (10 * NS_PER_S)
+#define TICK_AGAIN_NS NS_PER_S
+#define MINUTE_NS (60 * NS_PER_S)
 
 /* Ring from proxy to analysis: the proxy writes asked, the analysis thread
  * read. */
@@ -415,20 +419,34 @@ blame_answer(struct analysis *a)
 
 /* --- the thread ----------------------------------------------------------- */
 
-/* Sleep until a question comes or a window ends, for a second at most, so that
- * a failed wake-up only delays a question. */
+/* The time until tale_work_tick has something to do without a question. */
+static int64_t
+tick_due_ns(const struct tale_work *w)
+{
+	int64_t due_ns = MINUTE_NS - instant_wall_now_ns() % MINUTE_NS;
+	int64_t window_ns;
+
+	if (due_ns > TICK_REST_NS)
+		due_ns = TICK_REST_NS;
+	if (w->spare != NULL ||
+	    (w->directory[0] != '\0' && w->accounts.store == NULL))
+		due_ns = TICK_AGAIN_NS;
+	if (w->candidates == 0)
+		return due_ns;
+	window_ns = instant_since(w->window_end, instant_now());
+	if (window_ns < 0)
+		return 0;
+	return window_ns < due_ns ? window_ns : due_ns;
+}
+
+/* Sleep until a question comes or something is due. */
 static void
 question_wait(struct analysis *a)
 {
 	struct pollfd p[] = {{.fd = a->asked_fd, .events = POLLIN},
 	    {.fd = a->keeps_fd, .events = POLLIN}};
-	int64_t left_ns = NS_PER_S, window_ns;
+	int64_t left_ns = tick_due_ns(&a->work);
 
-	if (a->work.candidates > 0) {
-		window_ns = instant_since(a->work.window_end, instant_now());
-		if (window_ns < left_ns)
-			left_ns = window_ns < 0 ? 0 : window_ns;
-	}
 	if (poll(p, 2, (int)(left_ns / NS_PER_MS) + 1) <= 0)
 		return;
 	if (p[0].revents != 0)
@@ -468,6 +486,7 @@ analysis_main(void *user)
 	a->tid = gettid();
 	background_become();
 	while (!atomic_load(&a->stop)) {
+		atomic_fetch_add(&a->work.stats.turns, 1);
 		tale_work_tick(&a->work);
 		atomic_store(&a->work.stats.cpu_ns, (uint64_t)thread_cpu_ns());
 		blame_answer(a);

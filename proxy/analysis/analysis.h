@@ -183,6 +183,7 @@ struct analysis_stats {
 	_Atomic uint64_t contradictory; /* slow requests, by their events */
 	_Atomic uint64_t accounts_left_out; /* accounts beyond it */
 	_Atomic uint64_t cpu_ns;	    /* CPU time of the thread */
+	_Atomic uint64_t turns;		    /* of its loop */
 	atomic_bool on_disk;		    /* new tales are written to disk */
 	_Atomic uint64_t failures; /* how often the disk began to fail */
 	/* Requests over the target, by the cause of their largest part; and

@@ -62,6 +62,6 @@ enum tale_work_result {
 enum tale_work_result tale_work_do(struct tale_work *w,
     struct analysis_question *q, struct analysis_answer *answer);
 
-/* Write candidates, accounts and latencies that are due.  Call it once a
- * second, or more often. */
+/* Write candidates, accounts and latencies that are due: at the end of a window
+ * or minute, before each question, and every ten seconds. */
 void tale_work_tick(struct tale_work *w);

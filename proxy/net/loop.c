@@ -110,6 +110,14 @@ loop_event_end(struct loop *l)
 	run(l, l->writes < LOOP_WRITES ? LOOP_INPUT : LOOP_CLIENTS);
 }
 
+int
+loop_turn_begin(struct loop *l)
+{
+	l->turns++;
+	timers_wait(&l->timers);
+	return event_base_loop(l->base, EVLOOP_ONCE) < 0 ? -EIO : 0;
+}
+
 void
 loop_turn_end(struct loop *l)
 {

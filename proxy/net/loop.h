@@ -51,6 +51,7 @@ struct loop {
 	struct spools spools;
 	struct work_list work[LOOP_STAGES];
 	unsigned writes;	/* waiting, to servers and clients */
+	uint64_t turns;		/* begun so far */
 	uint64_t events_failed; /* sockets that could not be watched */
 };
 
@@ -76,6 +77,9 @@ void loop_drop(struct loop *l, struct work *w);
 /* An event's callback is over: do the work that it put off.  Writes are done
  * only if LOOP_WRITES of them wait. */
 void loop_event_end(struct loop *l);
+
+/* Wait for events and run their callbacks: the begin of a turn.  0 or -EIO. */
+int loop_turn_begin(struct loop *l);
 
 /* The turn is over: fire the timers that are due, and do all work. */
 void loop_turn_end(struct loop *l);

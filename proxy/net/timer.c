@@ -19,6 +19,15 @@ on_time(evutil_socket_t fd, short what, void *user)
 	ts->due = true;
 }
 
+/* A time of this turn: the clock is read once. */
+static struct instant
+recent(struct timers *ts)
+{
+	if (!instant_is_set(ts->recent))
+		ts->recent = instant_now();
+	return ts->recent;
+}
+
 /* Set the kernel's timer to fire at due. */
 static void
 kernel_arm(struct timers *ts, struct instant due)
@@ -156,14 +165,14 @@ void
 timer_arm(struct timers *ts, struct timer *t, int64_t after_ns)
 {
 	timer_set(
-	    ts, t, after_ns < NS_PER_S ? instant_now() : ts->recent, after_ns);
+	    ts, t, after_ns < NS_PER_S ? instant_now() : recent(ts), after_ns);
 }
 
 void
 timer_force(struct timers *ts, struct timer *t)
 {
 	timer_clear(ts, t);
-	enter(ts, t, &ts->forced, ts->recent);
+	enter(ts, t, &ts->forced, recent(ts));
 }
 
 struct instant

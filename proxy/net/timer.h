@@ -4,7 +4,7 @@
  * every 4 ms) or cost two timerfd_settime for each wait, a thirtieth of the
  * time of a request on one connection.  These timers are precise, and the
  * kernel's timer is set again only for one that is due before its present
- * setting, which a tick of 10 ms makes rare.
+ * setting, which the loop's tick makes rare.
  *
  * Timers of the same duration fire in the order they were set: each duration
  * has a list, and a new timer is appended.  Timers fire after the events of a
@@ -39,7 +39,7 @@ struct timers {
 	int64_t after_ns[TIMER_LISTS];	   /* duration of each list of */
 	struct timer_list others;	   /* ascending; any duration */
 	struct timer_list forced;
-	struct instant recent; /* a time not long before now */
+	struct instant recent; /* a time of this turn; none: not read yet */
 	struct instant
 	    armed_until; /* when the kernel's timer fires; none: never */
 	int fd;		 /* owned: a timerfd */
@@ -66,7 +66,7 @@ void timer_set_unsorted(
     struct timers *ts, struct timer *t, struct instant now, int64_t after_ns);
 
 /* As timer_set, from the present time.  A duration of a second or more may end
- * up to a tick early. */
+ * early, by the length of a turn. */
 void timer_arm(struct timers *ts, struct timer *t, int64_t after_ns);
 
 /* Fire when this turn is over, with forced set.  Setting the timer again does
@@ -88,6 +88,13 @@ struct instant timers_next(const struct timers *ts);
 
 /* Fire all timers that are due at now, earliest first within a list. */
 void timers_fire(struct timers *ts, struct instant now);
+
+/* Before the loop waits: a time read before that is old afterwards. */
+static inline void
+timers_wait(struct timers *ts)
+{
+	ts->recent = INSTANT_NONE;
+}
 
 /* At the end of each turn: fire the due timers if the kernel's timer fired. */
 static inline void

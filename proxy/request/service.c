@@ -152,16 +152,41 @@ proxy_cut_streams(struct proxy *p)
 	return n;
 }
 
-bool
-proxy_is_at_rest(const struct proxy *p)
+static enum proxy_pace
+server_pace(const struct server *s)
 {
-	if (p->table.inflight_count > p->tunnels || p->queue.length > 0 ||
-	    p->clients.accepting != ACCEPT_ON || p->config->hedging.steer)
-		return false;
+	const struct hedging_server *h = server_policy(s);
+
+	if ((s->maintenance.stage != IN_SERVICE &&
+		s->maintenance.stage != OUT_OF_SERVICE) ||
+	    s->next.due || backup_is_doubted(s))
+		return PROXY_PENDING;
+	/* A probe or its process shows when it is up again. */
+	if (h->state < SERVER_WARMING)
+		return PROXY_CALM;
+	if (h->state != SERVER_READY || h->hazards != 0)
+		return PROXY_PENDING;
+	return hedging_probe_wanted(s->upstream->hedging, s->index)
+		   ? PROXY_CALM
+		   : PROXY_REST;
+}
+
+enum proxy_pace
+proxy_pace(const struct proxy *p)
+{
+	bool busy = p->table.inflight_count > p->tunnels;
+	enum proxy_pace pace = busy ? PROXY_CALM : PROXY_REST, of;
+
+	if (p->queue.length > 0 || p->clients.accepting != ACCEPT_ON ||
+	    p->hedging.sweep_wanted ||
+	    (p->config->hedging.steer &&
+		(busy || !steer_may_rest(&p->steer, &p->hedging))))
+		return PROXY_PENDING;
 	UPSTREAM_EACH(&p->upstream, i)
-	if (p->hedging.server[i].state != SERVER_READY ||
-	    p->hedging.server[i].hazards != 0 ||
-	    p->upstream.server[i].maintenance.stage != IN_SERVICE)
-		return false;
-	return true;
+	{
+		of = server_pace(&p->upstream.server[i]);
+		if (of < pace)
+			pace = of;
+	}
+	return pace;
 }

@@ -21,6 +21,13 @@ void proxy_tick(struct proxy *p, struct instant now);
  * event streams and tunnels.  Returns how many. */
 unsigned proxy_cut_streams(struct proxy *p);
 
-/* True if ticks may be rare: no request is under way and no server is about to
- * change.  Some 5 ns. */
-bool proxy_is_at_rest(const struct proxy *p);
+/* How soon the next tick must come.  PENDING: time alone decides something.
+ * CALM: requests are under way, or a server is down.  REST: neither. */
+enum proxy_pace {
+	PROXY_PENDING,
+	PROXY_CALM,
+	PROXY_REST,
+};
+
+/* Some 10 ns. */
+enum proxy_pace proxy_pace(const struct proxy *p);

@@ -19,7 +19,8 @@
 #include "proxy/upstream/upstream.h"
 
 #define ASK_NS (250 * NS_PER_MS)
-#define KNOCK_NS NS_PER_S
+/* A second, but for how early a tick may come after a late one. */
+#define KNOCK_NS (NS_PER_S - 50 * NS_PER_MS)
 #define KNOCK_AGAIN_NS (20 * NS_PER_MS)
 #define PEAK_WINDOW_NS (10 * NS_PER_S)
 #define KEEP_NS (20 * NS_PER_MS) /* least time between two opened */
@@ -51,6 +52,12 @@ is_backup(const struct server *s)
 	return h->server[s->index].state == SERVER_READY &&
 	       h->server[s->index].hazards == 0 && s->index != h->active &&
 	       !s->upstream->stopping;
+}
+
+bool
+backup_is_doubted(const struct server *s)
+{
+	return s->backup.doubted && is_backup(s);
 }
 
 static bool

@@ -89,6 +89,9 @@ void upstream_tick(struct upstream *up, struct instant now);
  * flight lately.  Every tick (backup.c). */
 void backup_tick(struct server *s, struct instant now);
 
+/* True if a backup has ended an idle connection, and a tick will check it. */
+bool backup_is_doubted(const struct server *s);
+
 /* --- health checks of a server in service ------------------------------ */
 
 /* The result of an exchange that requested the health target. */

@@ -117,6 +117,10 @@ pause_end(struct tale *t, struct open_pause *open, int server,
 	struct tale_pause *p = open->pause;
 	struct instant begin = tale_earlier(at, m->latency_ns);
 
+	/* A process that is found may have run before; where one had ended, a
+	 * hazard ends, too. */
+	if (p == NULL && m->source == SOURCE_PROCESS)
+		return;
 	if (p == NULL) {
 		/* The tale lacks the beginning from this source; it may have
 		 * the one from another source. */

@@ -2,7 +2,8 @@
 """What a proxied request costs, beside HAProxy and nginx.
 
     tests/bench/bench_proxy.py [--rounds N] [--rows SIZExCONNECTIONS,...]
-        [--targets NAME,...] [--also NAME=BUILD] [--json FILE]
+        [--targets NAME,...] [--also NAME=BUILD] [--paced RATE,...]
+        [--json FILE]
 
 In each round and row each proxy is started once, in random order, alone, on
 a CPU of its own; origin and load are on another where there is one.  Under a
@@ -22,6 +23,8 @@ Tailor is shown what its proxy thread takes, and under "+" the whole process;
 last its other threads, us.  HAProxy and nginx are configured to do nothing but
 forward: no logs, no fields added.
 --also measures another build's proxy in the same run (name.off, name.on, ...).
+--paced measures the CPU time of a request at these rates instead of in a closed
+loop: most of it is then waking up.
 
 Prints figures, judges nothing.  Needs wrk, haproxy and nginx-light; which of
 the two proxies is missing is left out.
@@ -238,6 +241,27 @@ class Bench:
         return {"us": us[""], "all_us": sum(us.values()), "threads_us": us,
                 "rate": requests / took}
 
+    def paced(self, proxy, row, rate):
+        """CPU us per request at a fixed rate, as closed()."""
+        self.origin.move(self.place.all)  # as in open()
+        run = pinned(
+            [BUILD / "tailor-load", "-r", rate, "-d", "60s", "-i", 1,
+             "--warmup", 0, "-c", row[1], "--cpu", max(self.place.load),
+             "--stamps", "user", self._url(proxy.port, row)], self.place.all)
+        begin = self.origin.answers()
+        wait_until(lambda: self.origin.answers() - begin > rate,
+                   f"{rate}/s for a second")
+        before, answers = proxy.cpu_ns(), self.origin.answers()
+        time.sleep(max(self.options.seconds, 2))
+        after, requests = proxy.cpu_ns(), self.origin.answers() - answers
+        run.kill()
+        run.communicate()
+        self.origin.move(self.place.load)
+        us = {name: (ns - before.get(name, 0)) / 1e3 / requests
+              for name, ns in after.items()}
+        return {"us": us[""], "all_us": sum(us.values()), "threads_us": us,
+                "rate": rate}
+
     def open(self, port, row):
         """p50 and p99 at the fixed rate, us."""
         # The load's CPU is busy waiting for the next request's time.
@@ -260,6 +284,8 @@ class Bench:
             return self.open(self.origin.port, row)
         proxy = Proxy(target, self)
         try:
+            if len(row) > 2:
+                return self.paced(proxy, row, row[2])
             found = self.closed(proxy, row)
             if not self.options.no_open:
                 found |= self.open(proxy.port, row)
@@ -357,6 +383,7 @@ def options_read():
                    metavar="NAME=BUILD")
     p.add_argument("--seconds", type=float, default=0.5,
                    help="of closed loop in each measurement [0.5]")
+    p.add_argument("--paced", default="", metavar="RATE,...")
     p.add_argument("--rate", type=int, default=1000)
     p.add_argument("--requests", type=int, default=300)
     p.add_argument("--no-open", action="store_true",
@@ -370,6 +397,10 @@ def options_read():
         *(name for name in PEERS if shutil.which(name)), *tailors,
         *(f"{name}.off" for name in options.also)]
     options.rows = rows_of(options.rows)
+    if options.paced:
+        options.no_open = True
+        options.rows = [(*row, int(rate)) for row in options.rows
+                        for rate in options.paced.split(",")]
     return options
 
 

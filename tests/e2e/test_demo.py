@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ import report  # noqa: E402
 import result_page  # noqa: E402
 import stories  # noqa: E402
 import web  # noqa: E402
+from others import machine_ticks  # noqa: E402
 from processes import Trouble  # noqa: E402
 from rig.wait import wait_until  # noqa: E402
 from support.launched import http_server  # noqa: E402
@@ -34,7 +36,7 @@ from support.launched import http_server  # noqa: E402
 def one_way(key, *parts, **more):
     """A set-up as the report wants it; parts: latencies of iterations."""
     found = {"key": key, "requests": 3, "errors": 0, "trusted": True,
-             "saturated": "", "kept": [1.0] * len(parts),
+             "others": (0.0, 0.0), "saturated": "", "kept": [1.0] * len(parts),
             "parts": parts, "figures": report.figures(parts),
              "slowest": [part[-1] for part in parts],
              "story": {"ms": 1.0, "cause": "x", "lines": [],
@@ -110,14 +112,62 @@ def test_saturated_is_said():
     assert [s["saturated"] != "" for s in setups] == [True, False]
     assert report.ratio_line(setups, None) \
         == "direct saturated: this shows no pauses"
-    lines = report.saturated(setups)
+    lines = report.doubts(setups)
     assert lines == ["direct saturated: this shows no pauses (p50 249.0 ms, "
                      "unloaded 1.0 ms)"] and len(lines[0]) <= 80
     text = result_page.page("", setups, None, "what", [0])
     assert 'id="lead">Direct saturated: this shows no pauses.<' in text
     assert text.count("saturated: this shows no pauses") == 3
     setups = demo.together([[one_way("steer", queue)]], 1.0)
-    assert report.headline(setups) == "" and report.saturated(setups)
+    assert report.headline(setups) == "" and report.doubts(setups)
+
+
+@pytest.mark.parametrize("others, said", (
+    ((0.1, 0.05), None),
+    ((1.25, 0.0), "The machine was busy: other programs used 1.2 of 2 CPUs "
+                  "(act)."),
+    ((0.1, 0.4), "The machine was busy: other programs used 0.1, the "
+                 "hypervisor kept 0.4 of 2 CPUs (act).")))
+def test_busy_is_said(monkeypatch, others, said):
+    """Goal: figures with other programs' work in them say so, with how much
+    of which set-up, on the terminal and on the page."""
+    monkeypatch.setattr(report.os, "cpu_count", lambda: 2)
+    setups = demo.together([[one_way("direct", [1.0, 2.0]),
+                             one_way("act", [1.0, 3.0], others=others)]] * 2,
+                           1.0)
+    assert report.doubts(setups) == [said] * (said is not None)
+    assert (said or "The machine was busy") in result_page.page(
+        "", setups, None, "what", [0]) or not said
+
+
+def test_others_are_not_ours():
+    """Goal: CPU time of the demonstration's own processes, ended ones and
+    children's children included, is none of other programs; what /proc/stat
+    counts as stolen is the hypervisor's."""
+    assert machine_ticks("cpu  10 20 30 999 999 5 6 40 10 0") == (71, 40)
+    found = json.loads(output(sys.executable, "-c", TICKS, DEMO))
+    assert found["ended_s"] > 0.1 and found["alive_s"] > 0.1
+    assert abs(found["ticks"] / os.sysconf("SC_CLK_TCK")
+               - found["ended_s"] - found["alive_s"]) < 0.1
+
+
+# cpu_ticks() beside what the processes know themselves
+TICKS = """
+import json, os, subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from processes import cpu_ticks
+burn = "import time, os\\nwhile time.process_time() < 0.2: pass\\n"
+python = [sys.executable, "-c"]
+subprocess.run([*python, f"import subprocess; "
+                f"subprocess.run({[*python, burn]!r})"], check=True)
+alive = subprocess.Popen([*python, burn + "print(time.process_time(), "
+                          "flush=True); os.read(0, 1)"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+alive_s = float(alive.stdout.readline())
+print(json.dumps({"alive_s": alive_s, "ended_s": sum(os.times()[:4]),
+                  "ticks": cpu_ticks()}))
+alive.communicate(b"x")
+"""
 
 
 class Warmer:

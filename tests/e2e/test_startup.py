@@ -232,7 +232,7 @@ def test_an_address_behind_a_gateway(upstream, tailor):
         if not any(line.split()[1] == "00000000" and
                    line.split()[2] != "00000000" for line in routes):
             pytest.skip("this machine has no gateway")
-    t = tailor(upstream("a"), {"name": "b", "address": "198.51.100.1:9"},
+    t = tailor(upstream("a"), {"name": "b", "address": "203.0.113.1:9"},
                ready="one")
     line = t.wait_log("server_not_found server=b ")
     assert " warning " in line and "go to a gateway" in line

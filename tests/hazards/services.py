@@ -194,7 +194,7 @@ class C(Service):
     name = "c"
 
     def command(self):
-        return [self.world.build / "pauses" / "server", self.port]
+        return [self.world.build / "hazards" / "server", self.port]
 
     def calm(self, random):
         return f"/work?kind=compute&us={random.randint(100, 1500)}"
@@ -332,7 +332,7 @@ class Go(Service):
     package = "golang-go"
 
     def command(self):
-        return [self.world.build / "pauses" / "service-go", self.port]
+        return [self.world.build / "hazards" / "service-go", self.port]
 
 
 class Jetty(Service, Safepoints):
@@ -357,7 +357,7 @@ class Jetty(Service, Safepoints):
         return None
 
     def command(self):
-        path = [self.world.build / "pauses" / "classes",
+        path = [self.world.build / "hazards" / "classes",
                 *(JARS / f"{jar}.jar" for jar in self.jars)]
         return [find("java"), "-Xms256m", "-Xmx256m", "-Xmn64m",
                 f"-XX:+Use{self.collector}GC", self.SAFEPOINT_LOG,

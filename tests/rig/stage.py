@@ -61,7 +61,7 @@ class Disturber(Process):
 
     def __init__(self, build):
         super().__init__(
-            [os.path.join(build, "pauses", "disturb"), SERVER_CPU, -20],
+            [os.path.join(build, "hazards", "disturb"), SERVER_CPU, -20],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def begin(self, what, after_us, us, pid=0):
@@ -158,7 +158,7 @@ class Stage:
     def restart(self):
         """A new tailor, which listens; its servers may not be ready."""
         if self._preload:
-            os.environ["LD_PRELOAD"] = os.path.join(self.build, "pauses",
+            os.environ["LD_PRELOAD"] = os.path.join(self.build, "hazards",
                                                     self._preload)
         try:
             self.tailor = Tailor(self.build, self._directory, self._config)

@@ -509,6 +509,55 @@ TEST(test_short_requests_are_no_idle_moment)
 	assert_int_equal(m->st.swaps, 0);
 }
 
+/* A tick so long after the one before, with so much growth since. */
+static void
+late_tick(struct model *m, int64_t ns, uint64_t bytes)
+{
+	m->now = instant_plus(m->now, ns - STEP_NS);
+	m->server[m->h.active].heap.used += bytes;
+	step(m);
+}
+
+/* Goal: growth between two ticks far apart counts as what it is. */
+TEST(test_growth_since_a_late_tick)
+{
+	struct model *m = model_new();
+	int64_t left_ns;
+
+	m->rate = MB / 10; /* 10 MB/s */
+	run(m, 2000);
+	left_ns = steer_left_ns(&m->st);
+	m->idle = true;
+	late_tick(m, NS_PER_S, 10 * MB);
+	assert_in_range(
+	    left_ns - steer_left_ns(&m->st), 800 * NS_PER_MS, 1200 * NS_PER_MS);
+}
+
+/* Goal: without requests ticks may be rare, unless a server drains or collects,
+ * or the active one will be near full soon by its present growth. */
+TEST(test_rare_ticks)
+{
+	struct model *m = model_new();
+
+	m->idle = true;
+	run(m, 200);
+	assert_true(steer_may_rest(&m->st, &m->h));
+	late_tick(m, NS_PER_S, 40 * MB);
+	assert_true(steer_may_rest(&m->st, &m->h));
+	late_tick(m, NS_PER_S, 80 * MB);
+	assert_int_equal(m->st.swaps, 0);
+	assert_false(steer_may_rest(&m->st, &m->h));
+	late_tick(m, NS_PER_S, 20 * MB);
+	assert_int_equal(m->st.swaps, 1);
+	assert_false(steer_may_rest(&m->st, &m->h));
+	run(m, 1000);
+	assert_int_equal(m->ordered, 1);
+	assert_true(steer_may_rest(&m->st, &m->h));
+	m->st.on = false;
+	step(m);
+	assert_true(steer_may_rest(&m->st, &m->h));
+}
+
 /* Goal: an order is withdrawn where its server has to serve, also one that was
  * not carried out in time. */
 TEST(test_help_is_needed)

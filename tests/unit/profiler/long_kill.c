@@ -111,8 +111,8 @@ TEST(test_kill_is_early)
 		skip();
 	}
 	while (!kill_is_early(false))
-		assert_int_not_equal(++tries, 10);
+		assert_int_not_equal(++tries, 50);
 	/* Its first threads told, but the process was not seen to end then. */
 	for (tries = 0; !kill_is_early(true);)
-		assert_int_not_equal(++tries, 10);
+		assert_int_not_equal(++tries, 50);
 }

@@ -16,7 +16,7 @@ rest_rig_new(enum profiler_poll poll)
 	assert_int_equal(hazard_ring_init(&r->hazards), 0);
 	r->o.poll = poll;
 	r->o.sleep_ns = 50 * NS_PER_US;
-	r->o.rest_ns = FOREVER_NS;
+	r->o.rest_ns = r->o.quiet_ns = FOREVER_NS;
 	r->o.blind_ns = NS_PER_S;
 	r->o.cpu = -1;
 	r->o.servers = 1;

@@ -9,6 +9,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define ROUNDS 20000
 #define RINGS (5 * OBSERVER_LOOKS)
@@ -175,6 +177,80 @@ TEST(test_no_long_rest_after_a_calm_one)
 	observer_rest_fini(&r);
 }
 
+/* Goal: requests that follow each other closely end no rest of a calm observer,
+ * and do not make it rest shorter. */
+TEST(test_close_requests_end_no_rest)
+{
+	struct observer_rest r;
+
+	assert_int_equal(observer_rest_init(&r), 0);
+	r.idle = 1;
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_RINGS_NS);
+	for (unsigned i = 0; i < 5; i++) {
+		observer_rest_set(&r, true, r.from);
+		observer_rest_set(&r, false, r.from);
+		observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_RINGS_NS);
+		assert_int_equal(r.wait_ns, OBSERVER_CALM_RINGS_NS);
+	}
+	assert_int_equal(r.wakes, 0);
+	observer_rest(&r, 16 * NS_PER_MS, OBSERVER_CALM_RINGS_NS);
+	assert_int_equal(r.wait_ns, 2 * OBSERVER_CALM_RINGS_NS);
+	observer_rest_set(&r, true, r.from);
+	assert_int_equal(r.wakes, 1);
+	observer_rest_fini(&r);
+}
+
+/* Goal: what may be a stall ends a calm rest, and no wait for a pause of a JVM
+ * begins. */
+TEST(test_stall_ends_a_rest)
+{
+	struct observer_rest r;
+
+	assert_int_equal(observer_rest_init(&r), 0);
+	r.stall = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	observer_rest(&r, OBSERVER_REST_NS, OBSERVER_CALM_RINGS_NS);
+	assert_false(r.stirred);
+	assert_int_equal(r.woken, 1);
+	close(r.stall);
+	observer_rest_fini(&r);
+}
+
+/* Goal: a source ends a short rest and no deep one, and what it announced
+ * meanwhile is no reason for the next to end; a deep one ends with any
+ * request. */
+TEST(test_deep_rests)
+{
+	struct observer_rest r;
+	int source = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	assert_int_equal(observer_rest_init(&r), 0);
+	r.source[0] = source;
+	r.idle = 1;
+	r.wait_ns = OBSERVER_REST_NS / 2;
+	eventfd_write(source, 1);
+	observer_rest(&r, OBSERVER_REST_NS, OBSERVER_CALM_NS);
+	assert_true(r.stirred);
+	assert_int_equal(r.wait_ns, 0);
+
+	r.wait_ns = OBSERVER_REST_NS;
+	observer_rest_set(&r, false, instant_now());
+	assert_false(observer_rest(&r, 2 * OBSERVER_REST_NS, OBSERVER_CALM_NS));
+	assert_false(r.stirred);
+	assert_int_equal(r.wait_ns, 2 * OBSERVER_REST_NS);
+	assert_int_equal(r.woken, 1);
+	assert_false(observer_rest_deep(&r));
+
+	/* Even at its very end. */
+	observer_rest_set(&r, true, r.until);
+	assert_int_equal(r.wakes, 1);
+	observer_rest_set(&r, false, instant_now());
+	r.wait_ns = OBSERVER_REST_NS;
+	r.busy_ns = 0; /* as if that request was long ago */
+	assert_true(observer_rest(&r, FOREVER_NS, OBSERVER_CALM_NS));
+	observer_rest_fini(&r);
+	close(source);
+}
+
 /* --- an observer that rests ----------------------------------------------- */
 
 static struct channel *agent;
@@ -302,8 +378,9 @@ has_all_events(void *arg)
 	return count_read(&r->o.output.counters.events) == RINGS;
 }
 
-/* Goal: the longest rests are where nothing is polled, little was written, and
- * no ring is a service's; as soon as it has read more, they are shorter. */
+/* Goal: the longest rests are where no pause is in force, little was written,
+ * and no ring is a service's; as soon as it has read more, they are shorter.
+ * What has to be polled is no reason. */
 TEST(test_quiet)
 {
 	struct rest_rig *r = rig_with_agent(PROFILER_POLL_SLEEP);
@@ -313,34 +390,35 @@ TEST(test_quiet)
 
 	r->o.rest_ns = OBSERVER_REST_NS;
 	r->o.quiet_ns = OBSERVER_REST_QUIET_NS;
-	assert_int_equal(observer_longest_ns(&r->o, 0), OBSERVER_REST_NS);
-	assert_int_equal(observer_longest_ns(&r->o, OBSERVER_CALM_NS),
-	    OBSERVER_REST_QUIET_NS);
+	assert_int_equal(observer_longest_ns(&r->o), OBSERVER_REST_QUIET_NS);
+	collect(1, true);
+	observer_sweep(&r->o, now);
+	assert_int_equal(observer_longest_ns(&r->o), OBSERVER_REST_NS);
+	collect(2, false);
+	observer_sweep(&r->o, now);
+	assert_int_equal(observer_longest_ns(&r->o), OBSERVER_REST_QUIET_NS);
 
 	assert_int_equal(
 	    channel_new_inside(&proxy, 2, TALECHAIN_KIND_PROXY, "p", 10), 0);
 	assert_true(observer_add_channel(&r->o, proxy, now));
 	talechain_attach(&tc, proxy->memory, 10);
 	for (unsigned i = 0; i <= OBSERVER_QUIET_EVENTS; i++) {
-		assert_int_equal(observer_longest_ns(&r->o, OBSERVER_CALM_NS),
-		    OBSERVER_REST_QUIET_NS);
+		assert_int_equal(
+		    observer_longest_ns(&r->o), OBSERVER_REST_QUIET_NS);
 		talechain_emit(&tc, TALECHAIN_APP_MARK, i, 0, 0, 0);
 		observer_sweep(&r->o, now);
 	}
-	assert_int_equal(
-	    observer_longest_ns(&r->o, OBSERVER_CALM_NS), OBSERVER_REST_NS);
+	assert_int_equal(observer_longest_ns(&r->o), OBSERVER_REST_NS);
 	r->o.read = 0; /* as after a rest */
 
 	assert_int_equal(
 	    channel_new_inside(&app, 3, TALECHAIN_KIND_APP, "app", 6), 0);
 	assert_true(observer_add_channel(&r->o, app, now));
-	assert_int_equal(
-	    observer_longest_ns(&r->o, OBSERVER_CALM_NS), OBSERVER_REST_NS);
+	assert_int_equal(observer_longest_ns(&r->o), OBSERVER_REST_NS);
 	app->ending = true;
 	while (r->o.channels > 2)
 		observer_sweep(&r->o, now);
-	assert_int_equal(observer_longest_ns(&r->o, OBSERVER_CALM_NS),
-	    OBSERVER_REST_QUIET_NS);
+	assert_int_equal(observer_longest_ns(&r->o), OBSERVER_REST_QUIET_NS);
 	channel_free(&app);
 	channel_free(&proxy);
 	rig_with_agent_free(r);

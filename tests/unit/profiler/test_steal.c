@@ -117,25 +117,29 @@ TEST(test_growth)
 	stat_close(&f);
 }
 
-/* Goal: it is read once a second at rest, and soon when a request comes. */
+/* Goal: it is read every four seconds at rest, and soon when a request
+ * comes. */
 TEST(test_rest)
 {
 	struct stat_file f;
 
 	stat_open(&f, "cpu0 1 2 3 4 5 6 7 8\n");
-	assert_int_equal(steal_turn(&f.steal, &ring, true, ms(0)), NS_PER_S);
 	assert_int_equal(
-	    steal_turn(&f.steal, &ring, true, ms(600)), 400 * NS_PER_MS);
+	    steal_turn(&f.steal, &ring, true, ms(0)), 4 * NS_PER_S);
+	assert_int_equal(
+	    steal_turn(&f.steal, &ring, true, ms(600)), 3400 * NS_PER_MS);
 	assert_int_equal(f.steal.at.ns, ms(0).ns);
 	assert_int_equal(
 	    steal_turn(&f.steal, &ring, false, ms(610)), 100 * NS_PER_MS);
 	assert_int_equal(f.steal.at.ns, ms(610).ns);
 	/* At rest it is early rather than a wake-up of its own. */
-	assert_int_equal(steal_turn(&f.steal, &ring, true, ms(710)), NS_PER_S);
 	assert_int_equal(
-	    steal_turn(&f.steal, &ring, true, ms(1580)), 130 * NS_PER_MS);
-	assert_int_equal(steal_turn(&f.steal, &ring, true, ms(1590)), NS_PER_S);
-	assert_int_equal(f.steal.at.ns, ms(1590).ns);
+	    steal_turn(&f.steal, &ring, true, ms(710)), 4 * NS_PER_S);
+	assert_int_equal(
+	    steal_turn(&f.steal, &ring, true, ms(4200)), 510 * NS_PER_MS);
+	assert_int_equal(
+	    steal_turn(&f.steal, &ring, true, ms(4210)), 4 * NS_PER_S);
+	assert_int_equal(f.steal.at.ns, ms(4210).ns);
 	stat_close(&f);
 }
 

@@ -205,18 +205,26 @@ rig_of_page_free(struct rest_rig *r)
 	rest_rig_free(r);
 }
 
-/* Goal: an observer whose rest does not end by itself sees a safepoint as it
- * begins, with nothing in flight. */
+static bool
+was_woken(void *arg)
+{
+	struct rest_rig *r = arg;
+
+	return count_read(&r->o.rest.woken) > 0;
+}
+
+/* Goal: a safepoint ends a rest that is not deep, with nothing in flight. */
 TEST(test_ends_a_rest)
 {
 	struct rest_rig *r = rig_of_page();
 
 	observer_rest_set(&r->o.rest, false, instant_now());
-	r->o.rest.wait_ns = FOREVER_NS; /* no rest ends by itself */
+	r->o.quiet_ns = r->o.rest_ns = OBSERVER_REST_NS;
 	assert_int_equal(observer_start(&r->o), 0);
 	assert_true(eventually(rest_rig_rests, r));
 	player_do(&player, DO_SAFEPOINT);
 	assert_true(eventually(rest_rig_has_hazard, r));
+	assert_true(eventually(was_woken, r));
 	rig_of_page_free(r);
 }
 

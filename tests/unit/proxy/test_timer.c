@@ -213,6 +213,25 @@ TEST_WITH(test_told, begin, end)
 	assert_in_range(told_ns(), 90 * NS_PER_S, 100 * NS_PER_S);
 }
 
+/* Goal: a long timer set after a long wait does not end earlier by it; within a
+ * turn the clock is read once. */
+TEST_WITH(test_time_of_a_turn, begin, end)
+{
+	struct instant first;
+
+	timers.recent = instant_plus(now, -10 * NS_PER_S); /* a turn long ago */
+	timers_wait(&timers);
+	timer_arm(&timers, &timer[0], 10 * NS_PER_S);
+	first = timers.recent;
+	assert_false(instant_before(first, now));
+	timer_arm(&timers, &timer[1], 20 * NS_PER_S);
+	assert_int_equal(timer[1].due.ns - timer[0].due.ns, 10 * NS_PER_S);
+	assert_int_equal(timers.recent.ns, first.ns);
+	timers_wait(&timers);
+	timer_force(&timers, &timer[2]);
+	assert_false(instant_before(timer[2].due, first));
+}
+
 TEST_WITH(test_the_loop_is_woken, begin, end)
 {
 	struct instant began = instant_now();
