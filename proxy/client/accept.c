@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "proxy/client/arrival.h"
 #include "proxy/client/client.h"
 #include "proxy/client/clients.h"
 #include "proxy/client/listeners.h"
@@ -44,10 +45,11 @@ accept_one(struct listener *l, int fd, const struct sockaddr_storage *address)
 	} else if (proxy_header && !peer.trusted) {
 		all->metrics->rejected_untrusted++;
 	} else {
-		if (!l->unix_socket)
+		/* Connections from before listener_open set it. */
+		if (l->inherited && !l->unix_socket)
 			setsockopt(
 			    fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		err = client_open(all, fd, &peer, proxy_header);
+		err = client_open(l, fd, &peer, proxy_header);
 		if (err == 0)
 			return;
 		all->metrics->rejected_memory += err == -ENOMEM;
@@ -84,12 +86,15 @@ accept_some(struct listener *l, unsigned most)
 		s = accept4(l->fd, (struct sockaddr *)&address, &length,
 		    SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (s >= 0) {
+			l->queue.drained++;
 			accept_one(l, s, &address);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 		    errno == ENOBUFS)
 			accept_pause(l->clients, errno);
+		if (errno == EAGAIN)
+			arrival_queue_empty(l);
 		if (errno != EINTR && errno != ECONNABORTED)
 			return;
 	}

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <netinet/tcp.h>
 
+#include "proxy/client/arrival.h"
 #include "proxy/client/client_spool.h"
 #include "proxy/client/delivery.h"
 #include "proxy/client/listeners.h"
@@ -72,8 +73,9 @@ client_push(struct client *c)
 	if (!c->corked)
 		return;
 	c->corked = false;
-	/* This fails on a Unix socket, which never holds bytes back. */
-	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	/* A Unix socket never holds bytes back. */
+	if (c->tcp)
+		setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
 static void
@@ -465,8 +467,9 @@ client_belongs(struct client *c, const struct peer *peer)
 
 int
 client_open(
-    struct clients *all, int fd, const struct peer *peer, bool proxy_header)
+    struct listener *l, int fd, const struct peer *peer, bool proxy_header)
 {
+	struct clients *all = l->clients;
 	struct client *c = TAILQ_FIRST(&all->unused);
 
 	if (c != NULL)
@@ -479,7 +482,9 @@ client_open(
 	c->clients = all;
 	c->fd = fd;
 	c->cookie = socket_cookie(fd);
-	c->accepted = c->rested = instant_now();
+	c->tcp = !l->unix_socket;
+	c->rested = instant_now();
+	arrival_read(l, fd, c->rested, &c->arrival);
 	work_init(&c->write, LOOP_CLIENTS, on_client_turn, c);
 	work_init(&c->input, LOOP_INPUT, on_client_input, c);
 	/* With a PROXY header, the address in that is counted, later. */

@@ -13,12 +13,12 @@
 /* Release the structs of clients that were closed in this turn, for reuse. */
 void clients_reap(struct clients *all);
 
-/* Serve a socket just accepted (the client owns it after success).
+/* Serve a socket that l just accepted (the client owns it after success).
  *   proxy_header  the connection begins with a PROXY header, which names the
  *                 peer
  * 0, -ENOMEM, or -EUSERS if its address has too many connections. */
 int client_open(
-    struct clients *all, int fd, const struct peer *peer, bool proxy_header);
+    struct listener *l, int fd, const struct peer *peer, bool proxy_header);
 
 /* Set the peer of c, from a PROXY header.  0 or -EUSERS, as client_open. */
 int client_belongs(struct client *c, const struct peer *peer);

@@ -65,11 +65,21 @@ struct delivery {
 	uint64_t full_us;	/* the client's window was full */
 };
 
+/* How a connection came (arrival.h); for its first request. */
+struct client_arrival {
+	struct instant accepted;    /* unset once a request has taken it */
+	struct instant established; /* in the accept queue since then */
+	struct instant arrived;	    /* the last bytes there at the accept */
+	struct instant connecting;  /* first SYN-ACK, if others followed */
+	uint32_t synacks; /* others; 0: the accept queue was full meanwhile */
+};
+
 struct client {
 	TAILQ_ENTRY(client) link;
 	struct clients *clients; /* borrowed */
 	struct work write, input;
 	int fd;		 /* owned */
+	bool tcp;	 /* no Unix socket */
 	uint64_t cookie; /* of the socket, 0: none */
 	enum client_state state;
 	struct event readable, writable;
@@ -96,8 +106,8 @@ struct client {
 	bool more;	     /* the next flush is followed by another at once */
 	bool corked; /* the kernel may hold back the bytes written last */
 	unsigned requests;
-	struct instant accepted; /* unset once a request has taken it */
-	struct instant rested;	 /* when it became idle, or was accepted */
+	struct client_arrival arrival;
+	struct instant rested; /* when it became idle, or was accepted */
 	bool whole;	     /* LINGER: its last request was read to the end */
 	uint64_t sent_bytes; /* on this connection */
 	struct delivery delivery;
@@ -125,6 +135,17 @@ TAILQ_HEAD(client_list, client);
 #define LISTENERS (2 * CONFIG_LISTENERS)
 #define LISTENER_NAME 160
 
+/* A listener's accept queue (arrival.h), when it was checked last. */
+struct listener_queue {
+	unsigned drained;	/* accepted since it was empty */
+	unsigned longest;	/* drained at most, since the last check */
+	struct instant checked; /* unset: never */
+	uint32_t drops;		/* of packets, for any reason */
+	uint64_t overflows;	/* of all queues of the network namespace */
+	struct instant full;	/* it was found to have been full */
+	struct instant logged;
+};
+
 struct listener {
 	struct clients *clients; /* borrowed */
 	int fd;			 /* owned; -1: this place is free */
@@ -136,6 +157,7 @@ struct listener {
 	bool inherited; /* from a socket unit: it outlives the process */
 	bool kept;	/* the service manager keeps it for the next start */
 	bool fresh;	/* opened by the change under way */
+	struct listener_queue queue;
 };
 
 #define CLIENT_ID 65 /* bytes of an x-request-id */
@@ -198,5 +220,7 @@ struct clients {
 		ACCEPT_ON,
 		ACCEPT_PAUSED, /* out of descriptors or memory */
 	} accepting;
-	struct instant accept_due; /* end of ACCEPT_PAUSED */
+	struct instant accept_due;    /* end of ACCEPT_PAUSED */
+	struct instant checked;	      /* the listeners' queues */
+	uint64_t checked_connections; /* accepted until then */
 };

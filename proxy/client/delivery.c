@@ -10,8 +10,8 @@
 #define INFO_NEEDED \
 	(offsetof(struct tcp_info, tcpi_dsack_dups) + sizeof(uint32_t))
 
-/* Read a connection's account.  False: there is none, as for a Unix socket, or
- * the kernel is older than 4.20. */
+/* Read a connection's account.  False: there is none, or the kernel is older
+ * than 4.20. */
 static bool
 account_read(int fd, struct tcp_info *out)
 {
@@ -95,7 +95,7 @@ delivery_watch(
 	struct delivery *d = &c->delivery;
 	struct tcp_info info;
 
-	if (c->closed)
+	if (c->closed || !c->tcp)
 		return;
 	if (d->place != NULL && instant_since(written, d->written) > LEAST_NS)
 		look(c, written);

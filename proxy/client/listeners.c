@@ -6,8 +6,10 @@
 #include "proxy/client/listeners.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 
 #include "base/log.h"
+#include "proxy/client/arrival.h"
 #include "proxy/client/client.h"
 #include "proxy/client/delivery.h"
 
@@ -160,7 +162,7 @@ listener_open(
 {
 	struct listener *l = all->listener;
 	bool kept = false;
-	int fd = activation_take(a, &kept);
+	int fd = activation_take(a, &kept), one = 1;
 	bool taken = fd >= 0;
 
 	if (!taken)
@@ -177,9 +179,12 @@ listener_open(
 	    .kept = kept,
 	    .fresh = true,
 	    .unix_socket = a->address.ss_family == AF_UNIX};
+	/* Accepted sockets inherit this; a Unix socket refuses it. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	event_assign(&l->event, all->loop->base, fd, EV_READ | EV_PERSIST,
 	    listener_accept, l);
 	listener_name(fd, l->name, sizeof(l->name));
+	arrival_check_queue(l, instant_now());
 	*out = l;
 	return 0;
 }
@@ -357,4 +362,12 @@ clients_tick(struct clients *all, struct instant now)
 	if (all->accepting == ACCEPT_PAUSED &&
 	    !instant_before(now, all->accept_due))
 		clients_accept(all);
+	if (all->metrics->connections == all->checked_connections ||
+	    instant_since(now, all->checked) < NS_PER_S)
+		return;
+	all->checked = now;
+	all->checked_connections = all->metrics->connections;
+	for (unsigned i = 0; i < LISTENERS; i++)
+		if (all->listener[i].fd >= 0)
+			arrival_check_queue(&all->listener[i], now);
 }

@@ -49,7 +49,7 @@ void clients_fini(struct clients *all);
 /* Begin to accept clients on all listeners. */
 void clients_accept(struct clients *all);
 
-/* Accept clients again after a pause.  Every tick. */
+/* Accept clients again after a pause; check the queues.  Every tick. */
 void clients_tick(struct clients *all, struct instant now);
 
 /* --- sockets that systemd opened for us -------------------------------- */

@@ -65,7 +65,10 @@ request_describe(
 	memcpy(out->method, r->method_text, sizeof(out->method));
 	memcpy(out->target, r->target, sizeof(out->target));
 	out->status = r->status;
-	out->accepted = r->accepted;
+	out->connecting = r->arrival.connecting;
+	out->synacks = r->arrival.synacks;
+	out->arrived = r->arrival.arrived;
+	out->accepted = r->arrival.accepted;
 	out->first_byte = r->first_byte;
 	out->received = r->received;
 	out->committed = r->committed;

@@ -122,7 +122,7 @@ struct request {
 	enum hedge_refusal refusal; /* the latest */
 	uint32_t refusals;	    /* kinds already counted, a bit each */
 
-	struct instant accepted; /* set if its connection's first request */
+	struct client_arrival arrival; /* if its connection's first request */
 	struct instant first_byte, received, committed;
 	struct instant queued; /* if it had to wait for a server */
 	uint64_t stream_begin;

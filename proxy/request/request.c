@@ -10,6 +10,7 @@
 #include <assert.h>
 
 #include "http/writer.h"
+#include "proxy/client/arrival.h"
 #include "proxy/client/client.h"
 #include "proxy/client/client_spool.h"
 #include "proxy/net/socket.h"
@@ -124,11 +125,7 @@ request_begin(struct client *client, const struct http_head *head,
 		      head->minor == 1 && http_takes_trailers(head);
 	r->upgrade =
 	    r->generation->config->proxy.websocket && http_upgrade_wanted(head);
-	/* Only a first request soon after the accept may have waited for it. */
-	if (instant_is_set(client->accepted) &&
-	    instant_since(client->first_byte, client->accepted) < NS_PER_S)
-		r->accepted = client->accepted;
-	client->accepted = INSTANT_NONE;
+	r->arrival = arrival_take(client, client->first_byte);
 	r->first_byte = client->first_byte;
 	r->sent_before = client->sent_bytes;
 	race_init(&r->race);

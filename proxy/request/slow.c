@@ -245,9 +245,13 @@ tail_examine(struct proxy *p, const struct tale_request *t,
 void
 slow_late(struct proxy *p, const struct tale_request *t)
 {
-	int64_t total_ns = instant_since(t->acknowledged, t->first_byte);
+	struct instant begin = tale_request_begin(t);
+	int64_t total_ns = instant_since(tale_request_end(t), begin);
 	int64_t target_ns = slow_target_ns(p);
-	bool was_slow = instant_since(t->finished, t->first_byte) > target_ns;
+	bool was_slow =
+	    instant_since(t->finished,
+		instant_is_set(t->acknowledged) ? begin : t->first_byte) >
+	    target_ns;
 	struct analysis_question q = {.kind = ANALYSIS_KEEP,
 	    .known = true,
 	    .keep = true,
@@ -295,4 +299,6 @@ slow_finished(struct proxy *p, const struct tale_request *t)
 		tail_examine(p, t, &c, route);
 	else if (accounts)
 		turn_join(p, t, route);
+	if (!c.slow)
+		slow_late(p, t);
 }

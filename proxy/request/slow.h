@@ -77,8 +77,8 @@ uint64_t slow_left_out(const struct proxy *p);
  * to compare with. */
 void slow_finished(struct proxy *p, const struct tale_request *t);
 
-/* A finished request's response was acknowledged late: examine it, again if it
- * was slow already, if it is slow with that time. */
+/* Examine a finished request, again if it was slow already, if it is slow with
+ * the time before its first byte came, or after its response went. */
 void slow_late(struct proxy *p, const struct tale_request *t);
 
 /* The timer of the sample: examine the request held, if its turn is over.

@@ -31,6 +31,9 @@
 	    "untrusted")                                                       \
 	X(rejected_proxy_header, "tailor_connections_rejected_total",          \
 	    "reason", "proxy_header")                                          \
+	X(late_connect, "tailor_connections_late_total", "why", "resent")      \
+	X(late_accept, "tailor_connections_late_total", "why", "accept_queue") \
+	X(dropped, "tailor_connections_dropped_total", "", "")                 \
 	X(keepalive_reuse, "tailor_keepalive_reuse_total", "", "")             \
 	X(request_bytes, "tailor_request_bytes_total", "", "")                 \
 	X(response_bytes, "tailor_response_bytes_total", "", "")               \

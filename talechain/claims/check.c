@@ -38,13 +38,15 @@ is_computing(const struct claim *c)
 static void
 contradict(struct explainer *ex, size_t claims, const struct contradiction *k)
 {
+	const struct claim *like;
 	struct claim c;
 
 	for (size_t i = 0; i < claims && !ex->failed; i++) {
-		c = ex->claim[i];
-		if (!is_computing(&c) || (k->tid != 0 && k->tid != c.tid) ||
-		    k->attempt != c.attempt)
+		like = &ex->claim[i];
+		if ((k->tid != 0 && k->tid != like->tid) ||
+		    k->attempt != like->attempt || !is_computing(like))
 			continue;
+		c = *like;
 		if (!claim_cut(&c, k->begin_ns, k->end_ns))
 			continue;
 		c.rank = RANK_CONTRADICTION;

@@ -146,7 +146,7 @@ struct explainer {
 	 * owned. */
 	struct thread_interval *interval;
 	size_t intervals;
-	/* The tale's THREAD events, the last of each thread last; owned. */
+	/* The tale's THREAD and JVM_THREAD events, see names_sort; owned. */
 	const struct tale_entry **name;
 	size_t names;
 	int64_t longest_ns; /* the longest latency_ns of an event */
@@ -172,6 +172,10 @@ uint64_t claim_request(const struct claim *c);
 /* --- names.c: threads, by their last THREAD event --- */
 
 #define NAME_SIZE 64 /* of a server or thread */
+
+/* All such events are in ex->name: put them in the order in which the next
+ * functions find them. */
+void names_sort(struct explainer *ex);
 
 /* "qtp-12[815]", "thread 815"; returns out. */
 char *

@@ -13,6 +13,39 @@
 #define NUMBER ((size_t)12) /* characters of "[4194304]", with room */
 #define JAVA_ALIKE 7	    /* characters of the kernel's name to compare */
 
+/* By what is named; the last event of it last. */
+static int
+names_compare(const void *va, const void *vb)
+{
+	const struct tale_entry *const *a = va, *const *b = vb;
+	const struct talechain_event *v = &(*a)->slot.event;
+	const struct talechain_event *w = &(*b)->slot.event;
+
+	return COMPARE(v->type, w->type)
+		   ?: COMPARE(v->arg[0], w->arg[0]) ?: COMPARE(*a, *b);
+}
+
+void
+names_sort(struct explainer *ex)
+{
+	if (ex->names > 0)
+		qsort(ex->name, ex->names, sizeof(struct tale_entry *),
+		    names_compare);
+}
+
+/* The last event of a type that names key, or NULL. */
+static const struct talechain_event *
+name_find(const struct explainer *ex, unsigned type, uint64_t key)
+{
+	const struct talechain_event *v;
+	size_t n = FIRST_WHERE(i, ex->names,
+	    (v = &ex->name[i]->slot.event,
+		v->type > type || (v->type == type && v->arg[0] > key)));
+
+	v = n > 0 ? &ex->name[n - 1]->slot.event : NULL;
+	return v != NULL && v->type == type && v->arg[0] == key ? v : NULL;
+}
+
 /* Join a Java thread's name from its parts, the latest of each in the tale;
  * false if the first part is missing. */
 static bool
@@ -22,15 +55,12 @@ java_name(const struct explainer *ex, uint32_t tid, char out[JAVA_NAME])
 	unsigned part = 0;
 
 	memset(out, 0, JAVA_NAME);
-	for (size_t i = ex->names; i > 0; i--) {
-		v = &ex->name[i - 1]->slot.event;
-		if (v->type != TALECHAIN_JVM_THREAD ||
-		    v->arg[0] != ((uint64_t)tid << 32 | part))
-			continue;
-		memcpy(out + part * JAVA_PART, &v->arg[1], JAVA_PART);
-		if (++part == JAVA_NAME / JAVA_PART)
+	for (; part < JAVA_NAME / JAVA_PART; part++) {
+		v = name_find(
+		    ex, TALECHAIN_JVM_THREAD, (uint64_t)tid << 32 | part);
+		if (v == NULL)
 			break;
-		i = ex->names + 1; /* the next part may be anywhere */
+		memcpy(out + part * JAVA_PART, &v->arg[1], JAVA_PART);
 	}
 	out[JAVA_NAME - 1] = '\0';
 	return part > 0;
@@ -42,16 +72,13 @@ java_name(const struct explainer *ex, uint32_t tid, char out[JAVA_NAME])
 void
 thread_text(const struct explainer *ex, uint32_t tid, char *out, size_t size)
 {
-	const struct talechain_event *v;
+	const struct talechain_event *v =
+	    tid != 0 ? name_find(ex, TALECHAIN_THREAD, tid) : NULL;
 	char name[17] = "", java[JAVA_NAME];
 
-	for (size_t i = ex->names; i > 0 && tid != 0; i--) {
-		v = &ex->name[i - 1]->slot.event;
-		if (v->type != TALECHAIN_THREAD || v->arg[0] != tid)
-			continue;
+	if (v != NULL) {
 		memcpy(name, &v->arg[2], 8);
 		memcpy(name + 8, &v->arg[3], 8);
-		break;
 	}
 	if (tid != 0 && java_name(ex, tid, java) &&
 	    strncmp(name, java, strnlen(name, JAVA_ALIKE)) == 0)
@@ -80,14 +107,12 @@ uint32_t
 thread_pid(const struct explainer *ex, uint32_t tid)
 {
 	const struct tale_thread *thread = tale_thread_find(ex->t, tid);
+	const struct talechain_event *v;
 
 	if (thread != NULL)
 		return thread->pid;
-	for (size_t i = ex->names; i > 0; i--)
-		if (ex->name[i - 1]->slot.event.type == TALECHAIN_THREAD &&
-		    ex->name[i - 1]->slot.event.arg[0] == tid)
-			return (uint32_t)ex->name[i - 1]->slot.event.arg[1];
-	return 0;
+	v = name_find(ex, TALECHAIN_THREAD, tid);
+	return v != NULL ? (uint32_t)v->arg[1] : 0;
 }
 
 int
@@ -121,14 +146,18 @@ thread_is(const struct explainer *ex, uint32_t tid, enum thread_role role)
 	    {ROLE_COLLECTOR, "ParGC"},
 	    {ROLE_COLLECTOR, "ZWorker"},
 	    {ROLE_COLLECTOR, "Shenandoah"},
-	    {ROLE_VM, "VM Thread["},
+	    {ROLE_VM, "VM Thread"},
 	};
-	char name[NAME_SIZE];
+	char name[STORY_THREAD_NAME];
+	size_t length;
 
-	thread_name(ex, tid, name, sizeof(name));
-	for (size_t i = 0; i < COUNT(names); i++)
-		if (names[i].role == role && strncmp(name, names[i].begins,
-						 strlen(names[i].begins)) == 0)
+	thread_text(ex, tid, name, sizeof(name));
+	for (size_t i = 0; i < COUNT(names); i++) {
+		/* The name of the only one is whole. */
+		length = strlen(names[i].begins) + (role == ROLE_VM);
+		if (names[i].role == role &&
+		    strncmp(name, names[i].begins, length) == 0)
 			return true;
+	}
 	return false;
 }

@@ -120,9 +120,21 @@ path_in(struct explainer *ex)
 	    stage(TALE_CAUSE_PROXY, "Tailor had not yet read the request");
 	struct claim whole =
 	    stage(TALE_CAUSE_CLIENT_SEND, "the client was still sending it");
+	struct claim connect = stage(TALE_CAUSE_CLIENT_NETWORK, NULL);
+	int64_t connecting = moment_at(ex->t, ex->t->request.connecting);
 	bool once = moment_ordered(c->first_byte, c->received) &&
 		    c->received - c->first_byte < READ_ONCE_NS;
 
+	if (ex->t->request.synacks == 0)
+		connect = stage(TALE_CAUSE_ACCEPT_QUEUE,
+		    "the client was connecting, and Tailor's accept queue had "
+		    "been full");
+	connect.likely = true; /* the client may have had no request yet */
+	if (connecting != NEVER) {
+		leg_to(ex, connecting, &late);
+		leg_to(
+		    ex, c->net_in != NEVER ? c->net_in : c->accepted, &connect);
+	}
 	leg_to(ex, c->client_sent, &late);
 	if (leg_to(ex, c->net_in, &net))
 		cause_tcp(ex, &net, ex->t->cookie[TALE_SOCKET_CLIENT_PEER],

@@ -25,6 +25,7 @@ struct track {
 	unsigned call; /* system call at the switch, plus 1; 0: unknown */
 	int cpu;
 	bool inferred; /* ON follows from its acts, not from a switch */
+	bool acted;    /* an event shows that it ran */
 	const struct tale_entry *wakeup; /* its last WAKEUP, or NULL */
 };
 
@@ -310,12 +311,12 @@ track_acts(struct explainer *ex, struct track *k, const struct tale_entry *e)
 
 /* Add the rest of a thread's time, after its last event. */
 static void
-track_ends(struct explainer *ex, const struct track *k, bool acted)
+track_ends(struct explainer *ex, const struct track *k)
 {
 	struct thread_interval rest = track_interval(k, ex->switches_end_ns);
 
 	/* The thread is watched: without any switch it kept its CPU. */
-	if (k->state != TRACK_PAUSED && (k->state != TRACK_UNKNOWN || acted))
+	if (k->state != TRACK_PAUSED && (k->state != TRACK_UNKNOWN || k->acted))
 		interval_add(ex, &rest);
 }
 
@@ -336,36 +337,87 @@ track_pauses(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	k->wakeup = NULL;
 }
 
+static struct track *
+track_of(struct track *all, size_t tracks, uint64_t tid)
+{
+	size_t i = FIRST_WHERE(k, tracks, all[k].tid >= tid);
+
+	return i < tracks && all[i].tid == tid ? &all[i] : NULL;
+}
+
+/* The thread that caused an event has acted. */
 static void
-thread_intervals(struct explainer *ex, const struct tale_thread *thread)
+track_acted(struct explainer *ex, struct track *k, const struct tale_entry *e)
+{
+	unsigned type = e->slot.event.type;
+
+	k->acted |= type >= TALECHAIN_SOCK_SEND;
+	if (k->state == TRACK_OFF && k->wakeup != NULL &&
+	    k->off == TALECHAIN_OFF_SLEEPING &&
+	    (type == TALECHAIN_SOCK_SEND || type == TALECHAIN_SOCK_RECV))
+		track_acts(ex, k, e);
+}
+
+/* Follow threads, in order of tid, through the tale. */
+static void
+tracks_follow(struct explainer *ex, struct track *all, size_t tracks)
 {
 	const struct tale *t = ex->t;
 	const struct talechain_event *v;
-	struct track k = {.tid = thread->tid, .pid = thread->pid, .cpu = -1};
-	bool acted = false;
+	struct track *by, *to;
 
-	for (size_t i = 0; i < t->entries; i++) {
-		v = &t->entry[i].slot.event;
-		if (t->entry[i].doubtful)
+	for (const struct tale_entry *e = t->entry; e < t->entry + t->entries;
+	     e++) {
+		v = &e->slot.event;
+		if (e->doubtful)
 			continue;
-		acted |= v->tid == k.tid && v->type >= TALECHAIN_SOCK_SEND;
-		if (k.state == TRACK_OFF && k.wakeup != NULL &&
-		    k.off == TALECHAIN_OFF_SLEEPING && v->tid == k.tid &&
-		    (v->type == TALECHAIN_SOCK_SEND ||
-			v->type == TALECHAIN_SOCK_RECV))
-			track_acts(ex, &k, &t->entry[i]);
+		by = track_of(all, tracks, v->tid);
+		if (by != NULL)
+			track_acted(ex, by, e);
 		if (v->type == TALECHAIN_META_UNSAMPLED)
-			track_pauses(ex, &k, &t->entry[i]);
-		if (v->type == TALECHAIN_WAKEUP && v->arg[0] == k.tid)
-			k.wakeup = &t->entry[i];
+			for (size_t i = 0; i < tracks; i++)
+				track_pauses(ex, &all[i], e);
+		to = v->type == TALECHAIN_WAKEUP
+			 ? track_of(all, tracks, v->arg[0])
+			 : NULL;
+		if (to != NULL)
+			to->wakeup = e;
 		if (v->type != TALECHAIN_SCHEDULE)
 			continue;
-		if (v->tid == k.tid)
-			track_leaves(ex, &k, &t->entry[i]);
-		else if (tale_low(v->arg[0]) == k.tid)
-			track_enters(ex, &k, &t->entry[i]);
+		to = track_of(all, tracks, tale_low(v->arg[0]));
+		if (by != NULL)
+			track_leaves(ex, by, e);
+		if (to != NULL && to != by)
+			track_enters(ex, to, e);
 	}
-	track_ends(ex, &k, acted);
+	for (size_t i = 0; i < tracks; i++)
+		track_ends(ex, &all[i]);
+}
+
+static int
+track_compare(const void *va, const void *vb)
+{
+	const struct track *a = va, *b = vb;
+
+	return COMPARE(a->tid, b->tid);
+}
+
+static void
+intervals_find(struct explainer *ex)
+{
+	struct track all[TALE_THREADS];
+	const struct tale_thread *thread = ex->t->thread;
+	size_t tracks = 0;
+
+	for (unsigned i = 0; i < ex->t->threads; i++)
+		if (ex->watched[i])
+			all[tracks++] = (struct track){.tid = thread[i].tid,
+			    .pid = thread[i].pid,
+			    .cpu = -1};
+	if (tracks == 0)
+		return;
+	qsort(all, tracks, sizeof(all[0]), track_compare);
+	tracks_follow(ex, all, tracks);
 }
 
 /* Find the intervals of a thread of another process, in the time for which the
@@ -376,6 +428,8 @@ peer_intervals(struct explainer *ex, const struct tale_thread *thread)
 	const struct tale *t = ex->t;
 	size_t first = ex->intervals, kept = first;
 	int64_t from_ns = NEVER, to_ns = NEVER;
+	struct track track = {
+	    .tid = thread->tid, .pid = thread->pid, .cpu = -1};
 	struct thread_interval *p;
 
 	for (size_t i = 0; i < t->entries; i++) {
@@ -389,7 +443,7 @@ peer_intervals(struct explainer *ex, const struct tale_thread *thread)
 	}
 	if (to_ns == NEVER)
 		return;
-	thread_intervals(ex, thread);
+	tracks_follow(ex, &track, 1);
 	for (size_t i = first; i < ex->intervals; i++) {
 		p = &ex->interval[i];
 		if (p->begin_ns < from_ns) {
@@ -459,6 +513,7 @@ events_note(struct explainer *ex)
 		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 		ARRAY_ADD(&ex->failed, ex->name, ex->names, &t->entry[i]);
 	}
+	names_sort(ex);
 }
 
 void
@@ -469,10 +524,9 @@ threads_find(struct explainer *ex)
 		return;
 	switches_end(ex);
 	watched_find(ex);
+	intervals_find(ex);
 	for (unsigned i = 0; i < ex->t->threads; i++)
-		if (ex->watched[i])
-			thread_intervals(ex, &ex->t->thread[i]);
-		else if (ex->t->thread[i].attempt == TALE_PEER)
+		if (ex->t->thread[i].attempt == TALE_PEER)
 			peer_intervals(ex, &ex->t->thread[i]);
 	if (ex->intervals == 0)
 		return;

@@ -31,16 +31,19 @@
 	    "threads")                                                         \
 	X(CLIENT_NETWORK, "client_network", "the client's network", TCP,       \
 	    DELAY, HAZARD, NOTHING, client_network,                            \
-	    "the response was on its way to the client, and parts of it were " \
-	    "sent again",                                                      \
+	    "the client was connecting, or the response was on its way, and "  \
+	    "the kernel sent parts of that again",                             \
 	    "look for loss between this machine and the client: ip -s link, "  \
 	    "ss -ti, mtr")                                                     \
 	X(ACCEPT_QUEUE, "accept_queue", "waiting to be accepted", QUEUE,       \
 	    DELAY, QUEUE, NOTHING, note,                                       \
 	    "the request had arrived, and Tailor had not accepted its "        \
-	    "connection: no server was ready, or no descriptor was left",      \
+	    "connection: no server was ready, no descriptor was left, or its " \
+	    "thread had no CPU",                                               \
 	    "see in Tailor's log why no server was ready, or raise the "       \
-	    "limit on open files")                                             \
+	    "limit on open files",                                             \
+	    "if its queue was full (tailor_connections_dropped_total), raise " \
+	    "net.core.somaxconn")                                              \
 	X(PROXY, "proxy", "Tailor working", WORK, WORK, BASE, NOTHING, note,   \
 	    "Tailor read, chose a server, wrote, or had not yet read",         \
 	    "give Tailor's proxy thread a CPU of its own (proxy.cpu)")         \

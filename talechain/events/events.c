@@ -1,12 +1,8 @@
-/* events.c: the names of events, arguments, causes and hazards.
- *
- * Lookup of a type is by binary search, because numbers are sparse; the list
- * is in order of its numbers, which a test checks. */
+/* events.c: the names of events, arguments, causes and hazards. */
 #include "talechain/events/events.h"
 
 #include <pthread.h>
 
-#include "base/array.h"
 #include "talechain/events/hazard.h"
 
 struct event_name {
@@ -43,20 +39,27 @@ static const char *const hazard_names[] = {
 #undef HAZARD_X
 };
 
-static int
-event_name_compare(const void *key, const void *member)
-{
-	const unsigned *type = key;
-	const struct event_name *e = member;
+/* The place of each type in event_names, plus 1; 0: there is no such type.
+ * Slicing looks for several in each event of the stream. */
+static uint8_t event_places[UINT16_MAX + 1];
+_Static_assert(EVENTS <= UINT8_MAX, "a place is a byte");
 
-	return COMPARE(*type, e->type);
+static void
+places_find(void)
+{
+	for (unsigned i = 0; i < EVENTS; i++)
+		event_places[event_names[i].type] = (uint8_t)(i + 1);
 }
 
 static const struct event_name *
 event_name_find(unsigned type)
 {
-	return bsearch(&type, event_names, EVENTS, sizeof(event_names[0]),
-	    event_name_compare);
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	unsigned place;
+
+	pthread_once(&once, places_find);
+	place = type <= UINT16_MAX ? event_places[type] : 0;
+	return place > 0 ? &event_names[place - 1] : NULL;
 }
 
 const char *

@@ -78,6 +78,10 @@ write_request(const struct tale *t, struct json *j)
 	    j, "termination", termination_text(r->termination, ended));
 	key_given(j, "reason", r->reason);
 	key_given(j, "refusal", r->refusal);
+	key_offset(t, j, "connecting", r->connecting);
+	if (instant_is_set(r->connecting))
+		json_key_uint(j, "synacks", r->synacks);
+	key_offset(t, j, "arrived", r->arrived);
 	key_offset(t, j, "accepted", r->accepted);
 	key_offset(t, j, "first_byte", r->first_byte);
 	key_offset(t, j, "received", r->received);

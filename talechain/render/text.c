@@ -276,6 +276,8 @@ render_stages(const struct tale *t, struct text *x)
 	text_add(x, "\n%-*s0%*s\n", STAGE_LABEL + 1, "", STAGE_BAR - 1, total);
 	if (t->client.same_host)
 		stage_write(t, x, "client", t->t0, t->end);
+	stage_write(t, x, "connecting", r->connecting, r->accepted);
+	stage_write(t, x, "accept queue", r->arrived, r->accepted);
 	stage_write(t, x, "client > proxy", r->first_byte, r->received);
 	attempt_write(t, x, &r->attempt[0]);
 	attempt_write(t, x, &r->attempt[1]);

@@ -8,7 +8,7 @@
 #include "talechain/events/termination.h"
 #include "talechain/tale/tale_struct.h"
 
-#define PACK_VERSION 5
+#define PACK_VERSION 6
 /* Most time between a request's first instant and any other. */
 #define SPAN_MAX_NS (INT64_C(7200) * NS_PER_S)
 /* Latest instant, so that differences of two cannot overflow. */
@@ -219,6 +219,9 @@ code_request(struct codec *c, struct tale_request *r)
 	code_u64(c, &base.ns);
 	if (!c->packing && c->err == 0 && base.ns > INSTANT_MAX_NS)
 		c->err = -EPROTO;
+	code_instant(c, &r->connecting, base);
+	code_unsigned(c, &r->synacks, UINT32_MAX);
+	code_instant(c, &r->arrived, base);
 	code_instant(c, &r->accepted, base);
 	code_instant(c, &r->first_byte, base);
 	code_instant(c, &r->received, base);

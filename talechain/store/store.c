@@ -71,9 +71,7 @@ tale_summarise(struct tale_summary *s, const struct tale_request *r)
 	termination_text(r->termination, s->termination);
 	tale_flags(r, s->flags);
 	s->status = r->status;
-	s->total_ns = instant_since(
-	    instant_is_set(r->acknowledged) ? r->acknowledged : r->finished,
-	    r->first_byte);
+	s->total_ns = instant_since(tale_request_end(r), tale_request_begin(r));
 	s->upstream_ns = -1;
 	s->attempts = 0;
 	s->winner[0] = s->trigger[0] = '\0';

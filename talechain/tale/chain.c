@@ -417,6 +417,8 @@ tale_chain_find(struct tale_chain *c, const struct tale *t)
 			c->proxy_tid = v->tid;
 	}
 	chain_client(c);
+	if (c->net_in == NEVER)
+		c->net_in = moment_at(t, r->arrived);
 	for (size_t i = 0; i < TALE_ATTEMPTS; i++)
 		attempt_find(c, (int)i);
 	c->winner = chain_winner(c);
@@ -483,6 +485,8 @@ tale_chain_bounds(struct tale *t)
 		if (instant_before(t->end, left) && !t->client.same_host)
 			t->end = left;
 	}
-	if (c.net_in != NEVER && c.net_in < 0)
+	/* Events are more precise than the kernel's account. */
+	if (c.net_in != NEVER &&
+	    (c.net_in < 0 || t->t0.ns == t->request.arrived.ns))
 		t->t0 = instant_plus(t->t0, c.net_in);
 }

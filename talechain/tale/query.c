@@ -37,13 +37,11 @@ query_next(const struct tale *t, const struct event_query *q,
 	size_t i = after != NULL      ? (size_t)(after - t->entry) + 1
 		   : q->from != NEVER ? entry_from(t, q->from)
 				      : 0;
+	size_t end = q->to != NEVER ? entry_from(t, q->to + 1) : t->entries;
 
-	for (; q->cookie != 0 && i < t->entries; i++) {
-		if (q->to != NEVER && moment_at(t, t->entry[i].at) > q->to)
-			break;
+	for (; q->cookie != 0 && i < end; i++)
 		if (query_fits(q, &t->entry[i]))
 			return &t->entry[i];
-	}
 	return NULL;
 }
 
@@ -51,13 +49,10 @@ const struct tale_entry *
 query_last(const struct tale *t, const struct event_query *q)
 {
 	size_t i = q->to != NEVER ? entry_from(t, q->to + 1) : t->entries;
+	size_t begin = q->from != NEVER ? entry_from(t, q->from) : 0;
 
-	for (; q->cookie != 0 && i > 0; i--) {
-		if (q->from != NEVER &&
-		    moment_at(t, t->entry[i - 1].at) < q->from)
-			break;
+	for (; q->cookie != 0 && i > begin; i--)
 		if (query_fits(q, &t->entry[i - 1]))
 			return &t->entry[i - 1];
-	}
 	return NULL;
 }

@@ -359,12 +359,24 @@ slice_client(struct slicer *s)
 	return err;
 }
 
+struct slicer *
+slicer_new(void)
+{
+	struct slicer *s = malloc(sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	memset(s, 0, offsetof(struct slicer, attempts.slot));
+	s->arrivals.puts = 0;
+	return s;
+}
+
 static int
 slice_request(struct tale **out, struct timeline_reader *reader,
     struct tale_checkpoints *checkpoints, const struct tale_request *request,
     const struct tale_client *client, int64_t slack_ns)
 {
-	struct slicer *s = calloc(1, sizeof(*s));
+	struct slicer *s = slicer_new();
 	struct tale *t = calloc(1, sizeof(*t));
 	int err = -ENOMEM;
 

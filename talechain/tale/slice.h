@@ -46,8 +46,8 @@ struct slice_sender {
 
 /* The latest slots of a kind: new ones overwrite the oldest. */
 struct slot_ring {
-	struct timeline_slot slot[SLICE_ATTEMPTS];
 	size_t puts;
+	struct timeline_slot slot[SLICE_ATTEMPTS];
 };
 
 /* One tale being cut out of the stream: all that its passes share. */
@@ -83,28 +83,31 @@ struct slicer {
 	/* By CPU: the time of the last segment taken there; its last IDLE. */
 	uint64_t segment_ns[SLICE_CPUS];
 	struct timeline_slot idle[SLICE_CPUS];
-	bool waited[SLICE_CPUS]; /* a preempted thread waits there */
-	/* By CPU: its latest switches that were not taken. */
-	struct timeline_slot passed[SLICE_CPUS][SLICE_PASSED];
-	unsigned passes[SLICE_CPUS];
+	bool waited[SLICE_CPUS];     /* a preempted thread waits there */
+	unsigned passes[SLICE_CPUS]; /* puts into passed */
 	size_t fault[SLICE_CPUS]; /* entry + 1 of a thread's last PAGEFAULT */
 	uint32_t sum_tid;	  /* of the last EPOCH_SUM that was taken */
 	uint64_t sum_ns;
 	uint64_t begin; /* the first slot that may touch the window */
 	/* The state at begin; the last pass adds slots outside the window. */
 	struct stream_state state;
-	/* attempts: of other requests.  forward: by port, Tailor's last send
-	 * from it. got: by thread, its last call on another connection before
-	 * the window. */
-	struct slot_ring attempts;
-	struct timeline_slot forward[STATE_PLACES], got[STATE_PLACES];
-	/* arrivals: PROXY_RECEIVE of other requests.  inward: by the other
-	 * end's port, Tailor's last receipt.  outbounds: calls taken on
+	/* forward: by port, Tailor's last send from it.  got: by thread, its
+	 * last call on another connection before the window.  inward: by the
+	 * other end's port, Tailor's last receipt.  outbounds: calls taken on
 	 * connections to elsewhere. */
-	struct slot_ring arrivals;
+	struct timeline_slot forward[STATE_PLACES], got[STATE_PLACES];
 	struct timeline_slot inward[STATE_PLACES];
 	size_t outbounds;
+	/* Of other requests: their attempts, and PROXY_RECEIVE. */
+	struct slot_ring attempts, arrivals;
+	/* By CPU: its latest switches that were not taken. */
+	struct timeline_slot passed[SLICE_CPUS][SLICE_PASSED];
 };
+
+/* Returns a slicer that the caller frees, or NULL.  Half a megabyte that only
+ * counters make valid is not cleared: that would take a third of the time of a
+ * small tale. */
+struct slicer *slicer_new(void);
 
 /* slice_take.c: take a slot into the tale; a slot beyond the limits is counted
  * as left out.  0 or -ENOMEM. */

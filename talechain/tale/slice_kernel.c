@@ -660,7 +660,7 @@ slice_names(struct slicer *s)
 int
 tale_relearn(struct tale *t)
 {
-	struct slicer *s = calloc(1, sizeof(*s));
+	struct slicer *s = slicer_new();
 
 	if (s == NULL)
 		return -ENOMEM;

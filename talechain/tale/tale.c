@@ -97,6 +97,22 @@ later(struct instant *a, struct instant b)
 		*a = b;
 }
 
+struct instant
+tale_request_begin(const struct tale_request *r)
+{
+	if (instant_is_set(r->connecting))
+		return r->connecting;
+	if (instant_is_set(r->arrived))
+		return r->arrived;
+	return instant_is_set(r->first_byte) ? r->first_byte : r->received;
+}
+
+struct instant
+tale_request_end(const struct tale_request *r)
+{
+	return instant_is_set(r->acknowledged) ? r->acknowledged : r->finished;
+}
+
 void
 tale_bounds_set(struct tale *t)
 {
@@ -104,7 +120,7 @@ tale_bounds_set(struct tale *t)
 	const struct tale_client *c = &t->client;
 	struct instant sent;
 
-	t->t0 = instant_is_set(r->first_byte) ? r->first_byte : r->received;
+	t->t0 = tale_request_begin(r);
 	t->end = t->t0;
 	later(&t->end, r->received);
 	later(&t->end, r->committed);

@@ -29,6 +29,12 @@ struct tale_request {
 	char method[16];
 	char target[TALE_TEXT]; /* cut with "..." if longer */
 	int status;
+	/* Of the first request of a connection, only if it waited: since when
+	 * the kernel sent its client SYN-ACKs, and how many it sent again (0:
+	 * Tailor's accept queue was full); when it came into that queue. */
+	struct instant connecting;
+	uint32_t synacks;
+	struct instant arrived;
 	struct instant accepted;   /* if it was the first of its connection */
 	struct instant first_byte; /* of the request, from the client */
 	struct instant received;   /* complete, entered the table */
@@ -45,6 +51,11 @@ struct tale_request {
 	char reason[32];     /* why it failed, "reset"; "": it did not */
 	char refusal[20];    /* why not sent twice, "method"; "": none */
 };
+
+/* The first moment of a request, for its client, and the last; not set: it is
+ * not known. */
+struct instant tale_request_begin(const struct tale_request *r);
+struct instant tale_request_end(const struct tale_request *r);
 
 /* tale_flags writes why a request failed and was not sent twice,
  * "reset,method"; tale_ending " SH" if it did not end normally, else "".  Both

@@ -476,7 +476,14 @@ say_client_network(
 {
 	uint32_t n = ex->t->request.resent;
 
-	(void)c;
+	if (c->begin_ns < ex->chain.first_byte) {
+		n = ex->t->request.synacks;
+		phrase_add(l,
+		    "the client was connecting, and the kernel sent %u "
+		    "SYN-ACK%s again",
+		    n, n == 1 ? "" : "s");
+		return;
+	}
 	phrase_add(l,
 	    "the client had not yet acknowledged the response, of which the "
 	    "kernel sent %u segment%s again",

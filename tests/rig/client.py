@@ -14,11 +14,12 @@ class Client:
     source          the local address to connect from
     patience_s      how long any one operation may take
     receive_buffer  SO_RCVBUF, for a client that does not read
+    connect         connect(socket, address) instead of its own method
     socket          may be used for what there is no method for
     """
 
     def __init__(self, address, source=None, patience_s=PATIENCE_S,
-                 receive_buffer=None):
+                 receive_buffer=None, connect=socket.socket.connect):
         unix = isinstance(address, str)
         sock = socket.socket(socket.AF_UNIX if unix else socket.AF_INET)
         self._patience_s = patience_s
@@ -28,7 +29,7 @@ class Client:
                             receive_buffer)
         if source:
             sock.bind((source, 0))
-        sock.connect(address)
+        connect(sock, address)
         if not unix:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = self._wrapped(sock)

@@ -296,13 +296,16 @@ request_read(struct scenario *s)
 {
 	const cJSON *o = get(s->file, "request"), *v;
 	struct tale_request *r = &s->request;
-	char code[TERMINATION_TEXT], text[TERMINATION_TEXT];
+	char code[TERMINATION_TEXT] = "", text[TERMINATION_TEXT];
 	int i = 0;
 
 	*r = (struct tale_request){
 	    .id = number(get(o, "id"), 16, SCENE_ID),
 	    .status = (int)key_number(o, "status", 200),
 	    .cookie = key_number(o, "cookie", 0),
+	    .connecting = key_moment(s, o, "connecting"),
+	    .synacks = (uint32_t)key_number(o, "synacks", 0),
+	    .arrived = key_moment(s, o, "arrived"),
 	    .accepted = key_moment(s, o, "accepted"),
 	    .first_byte = key_moment(s, o, "first_byte"),
 	    .received = key_moment(s, o, "received"),

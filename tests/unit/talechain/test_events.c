@@ -101,7 +101,7 @@ TEST(test_table)
 	size_t i, k;
 
 	for (i = 0; i < TYPES; i++) {
-		/* Found by binary search: so in order, and each once. */
+		/* In order, and each once. */
 		if (i > 0)
 			assert_true(types[i - 1].type < types[i].type);
 		assert_true(types[i].type <= UINT16_MAX);
