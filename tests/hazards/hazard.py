@@ -203,6 +203,11 @@ class Hazard:
             return 0
         return self.service.paused_ns(self.sent, self.got)
 
+    def is_named(self, verdict):
+        """Whether a verdict has the word."""
+        return self.naming in " ".join([verdict["text"],
+                                        *verdict.get("evidence", ())])
+
     def is_witnessed(self, tale):
         """On a machine in use another thread than the request's own may have
         waited for a CPU, for which hit() has no rule.  Where that is the harm
