@@ -116,8 +116,11 @@ class Hazard:
         """After the last one."""
         if self.ordinary:
             self.service.before_most()
-        for client in self.others:
-            client.close()
+        self.close_others()
+
+    def close_others(self):
+        while self.others:
+            self.others.pop().close()
 
     def connect(self, count):
         """More clients: past Tailor, or else beside the first."""
