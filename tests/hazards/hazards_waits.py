@@ -2,9 +2,11 @@
 pools, queues, and who has them.
 """
 
+from hazard import Hazard
 from hazards_own import LockCompute, LockSleep
 from hazards_requests import Pool
-from rig.stage import PROXY_CPU, SERVER_CPU
+from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
+from rig.verdicts import Injection
 
 
 class Held(LockSleep):
@@ -60,5 +62,79 @@ class FullPool(Pool):
         client.request("GET", target, fields=[("Connection", "close")])
 
 
+class Session(Hazard):
+    # PHP holds the session's file by flock() until its request is over.
+    kind = "session"
+    services = ("apache",)
+    accept = ("lock", "sleep")  # it is another process that has it
+    naming = "flock"
+    target_of = "/work?kind=session&id=user&ms={}"
+
+    def inject(self, random):
+        self.connect(1)
+        self.early = self.accounts()
+        self.others[0].request("GET", self.target_of.format(
+            random.randint(15, 40)))
+        sleep_us(4000)
+        request = self.ask(self.target_of.format(0))
+        self.others[0].response()
+        return Injection(request, self.wall(), window=self.window())
+
+
+class Gvl(Hazard):
+    # Ruby's threads take turns of 100 ms; who waits for one's end waits for a
+    # timer.
+    kind = "gvl"
+    services = ("puma",)
+    accept = ("lock",)
+    plain = ("sleep",)
+    cpus = (PROXY_CPU, SERVER_CPU)
+
+    def inject(self, random):
+        self.stage.client.get("/work?kind=spin&n=1&ms="
+                              f"{random.randint(20, 60)}")
+        request = self.ask("/work?kind=compute&ms=1")
+        return Injection(request, self.begin - self.sent)
+
+
+class Libuv(Hazard):
+    # Its four threads compute for others; what they are to do next waits where
+    # no call shows it, and Node for one of them.
+    kind = "libuv-full"
+    services = ("node",)
+    accept = ("lock", "backend_queue")
+    plain = ("sleep",)  # a timer of Node's own comes in between
+    cpus = (PROXY_CPU, SERVER_CPU)
+    ordinary = True
+    crowded = True
+
+    def inject(self, random):
+        self.connect(4)
+        self.early = self.accounts()
+        for client in self.others:
+            client.request("GET", "/work?kind=scrypt&n=8192")
+        sleep_us(3000)
+        request = self.ask("/work?kind=stat")
+        for client in self.others:
+            client.response()
+        return Injection(request, self.wall())
+
+
+class Child(Hazard):
+    # As with row-lock: which process it was, and that it computed.
+    kind = "child-computes"
+    services = ("node",)
+    accept = ("sleep",)
+    cpus = (PROXY_CPU, SERVER_CPU)
+    ordinary = True
+    crowded = True
+
+    def target(self, random):
+        return f"/work?kind=child&n={random.randint(5_000, 20_000)}"
+
+    def measured(self):
+        return self.waited()
+
+
 HAZARDS = (ConnectionPool, ConnectionPoolOfGo, Writer, Initialiser, SecondPool,
-           FullPool)
+           FullPool, Session, Gvl, Libuv, Child)
