@@ -2,7 +2,7 @@
 pools, queues, and who has them.
 """
 
-from hazard import Hazard
+from hazard import PYTHON, Hazard
 from hazards_own import LockCompute, LockSleep
 from hazards_requests import Pool
 from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
@@ -43,6 +43,18 @@ class SecondPool(Held):
     kind = "second-pool"
     naming = "second"
     of = "second"
+
+
+class RowLock(Held):
+    # Held by another session of PostgreSQL.  That it waits for the server
+    # process, and this for a lock, is to be said once such waits are followed
+    # into other processes: today it is an outbound wait.
+    kind = "row-lock"
+    services = PYTHON
+    accept = ("sleep",)
+    naming = ""
+    database = True
+    of = "row"
 
 
 class FullPool(Pool):
@@ -136,5 +148,51 @@ class Child(Hazard):
         return self.waited()
 
 
+class Guarded(Hazard):
+    # nginx asks another server first.
+    kind = "auth-request"
+    services = ("nginx",)
+    accept = ("sleep",)
+
+    def target(self, random):
+        return "/guarded"
+
+    def measured(self):
+        """Until the second server it asks has the request."""
+        return self.begin - self.sent
+
+    def window(self):
+        return self.sent, self.begin
+
+
+class Dead(Guarded):
+    # Its first server answers no SYN.
+    kind = "connect-dead"
+
+    def target(self, random):
+        return "/dead"
+
+
+class CacheLock(Hazard):
+    # Another request fetches the response that this one needs; nginx looks
+    # each half second whether it is there.
+    kind = "cache-lock"
+    services = ("nginx",)
+    accept = ("sleep",)
+    turn = 0
+
+    def inject(self, random):
+        self.connect(1)
+        self.turn += 1
+        target = f"/cached?kind=sleep&ms=30&n={self.turn}"
+        self.early = self.accounts()
+        self.others[0].request("GET", target)
+        sleep_us(5000)
+        request = self.ask(target)
+        self.others[0].response()
+        return Injection(request, self.got - self.sent)
+
+
 HAZARDS = (ConnectionPool, ConnectionPoolOfGo, Writer, Initialiser, SecondPool,
-           FullPool, Session, Gvl, Libuv, Child)
+           RowLock, FullPool, Session, Gvl, Libuv, Child, Guarded, Dead,
+           CacheLock)

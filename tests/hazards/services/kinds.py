@@ -7,6 +7,7 @@ Of touch and mapped CPU is what the same takes when all is in memory.
 The same kinds, in other languages, are in node.js, service.go, Kinds.java.
 """
 
+import contextlib
 import gc
 import mmap
 import os
@@ -63,20 +64,33 @@ def compute(q):
     burn(q["ms"])
 
 
+@contextlib.contextmanager
+def row():
+    """A transaction that has changed a row of PostgreSQL's."""
+    with connection() as transaction, transaction.cursor() as cursor:
+        cursor.execute("UPDATE one SET n = n + 1")
+        yield
+
+
+def held(q):
+    """What the request names, to be taken."""
+    return row() if q["of"] == "row" else lock
+
+
 def hold(q):
     """A thread takes the lock and sleeps or computes; it has it on return."""
     taken = threading.Event()
 
     def holder():
-        with lock:
+        with held(q):
             taken.set()
             (compute if q["how"] == "compute" else sleep)(q)
     threading.Thread(target=holder, name="holder", daemon=True).start()
     taken.wait()
 
 
-def take(_):
-    with lock:
+def take(q):
+    with held(q):
         pass
 
 
@@ -138,12 +152,16 @@ def upstream(q):
             pass
 
 
-def database(q):
-    """On a connection that the thread keeps."""
+def connection():
+    """A connection to PostgreSQL that the thread keeps."""
     if not hasattr(local, "database"):
         import psycopg2  # Debian: python3-psycopg2
         local.database = psycopg2.connect(DATABASE)
-    with local.database.cursor() as cursor:
+    return local.database
+
+
+def database(q):
+    with connection().cursor() as cursor:
         cursor.execute("SELECT pg_sleep(%s)", (q["ms"] / 1e3,))
 
 
@@ -183,7 +201,7 @@ KINDS = {f.__name__: f for f in (
 def work(query, body):
     """Do what the query asks for; (truth, the response's body)."""
     q = dict(urllib.parse.parse_qsl(query))
-    q = {"how": "", **q, **{name: int(q.get(name, 1))
+    q = {"how": "", "of": "", **q, **{name: int(q.get(name, 1))
                             for name in ("ms", "n", "bytes")}}
     begin, ran, twice_of = time.monotonic_ns(), time.thread_time_ns(), None
     if q["kind"] == "big":
