@@ -466,23 +466,28 @@ kept(struct tale_work *w, const struct analysis_question *q,
 	return found && (!q->known || said->request == q->request.id);
 }
 
-/* If *t was kept before a slow client had read the whole response, and it has
- * now, slice the tale again.  True if *t was replaced. */
-static bool
-slice_read(struct tale_work *w, struct analysis_question *q, struct tale **t)
+/* Slice a kept tale again, if it is from before a slow client had read the
+ * response, or had acknowledged it late; then *renewed.  0 or -EAGAIN. */
+static int
+slice_again(struct tale_work *w, struct analysis_question *q, struct tale **t,
+    bool *renewed)
 {
+	bool late = instant_is_set(q->request.acknowledged) &&
+		    !instant_is_set(tale_request(*t)->acknowledged);
 	struct tale *later = NULL;
+	int err;
 
-	if (!q->known || q->kind != ANALYSIS_TALE || tale_read(*t))
-		return false;
-	if (slice(w, q, &later) == 0 && tale_read(later)) {
-		symbols_name(w->symbols, later, true);
+	if (!q->known || (!late && (q->kind != ANALYSIS_TALE || tale_read(*t))))
+		return 0;
+	err = slice(w, q, &later);
+	*renewed = err == 0 && (late || tale_read(later));
+	if (*renewed) {
+		symbols_name(w->symbols, later, q->kind == ANALYSIS_TALE);
 		tale_free(t);
 		*t = later;
-		return true;
-	}
-	tale_free(&later);
-	return false;
+	} else
+		tale_free(&later);
+	return err == -EAGAIN ? err : 0;
 }
 
 /* Get a tale from the store, else from the stream.  0, -ENOENT, -ENOMEM or
@@ -502,8 +507,8 @@ fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
 		*said = found;
 		err = tale_store_load(store, q->request.external_id, out);
 		if (err == 0)
-			*renewed = slice_read(w, q, out);
-		if (err == 0 || err == -ENOMEM)
+			err = slice_again(w, q, out, renewed);
+		if (err == 0 || err == -ENOMEM || err == -EAGAIN)
 			return err;
 		store_publish(w);
 	}
@@ -512,10 +517,8 @@ fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
 	if (!settle(w, q))
 		return -EAGAIN;
 	err = slice(w, q, out);
-	if (err == 0 && *out != NULL && !wait_for_maps(w, q, *out)) {
-		tale_free(out);
+	if (err == 0 && *out != NULL && !wait_for_maps(w, q, *out))
 		return -EAGAIN;
-	}
 	if (err == 0 && *out != NULL)
 		symbols_name(w->symbols, *out, q->kind == ANALYSIS_TALE);
 	return err == -ESTALE ? 0 : err;
@@ -537,14 +540,15 @@ explain_and_keep(struct tale_work *w, const struct analysis_question *q,
 	err = tale_explain(&story, *t);
 	if (err < 0)
 		return err;
-	if (!stored)
-		summarise(w, story, q->reason, &said);
 	/* The tale that is shown is kept, so that a list, an explanation and
 	 * the next start give the same. */
 	renewed |=
 	    stored && !said.earlier_boot && said.timeline_ns != story->total_ns;
-	if (renewed)
-		summarise(w, story, said.reason, &said);
+	if (!stored || renewed)
+		summarise(w, story,
+		    stored && q->kind == ANALYSIS_TALE ? said.reason
+						       : q->reason,
+		    &said);
 	if (q->reason == TALE_REASON_TARGET && q->kind == ANALYSIS_KEEP)
 		count_causes(w, story);
 	if (q->account)
@@ -627,24 +631,20 @@ do_list(struct tale_work *w, const struct analysis_question *q,
 {
 	struct tale_summary *all;
 	unsigned n = 0;
-	int err;
+	int err = -ENOMEM;
 
 	all = slow_list((struct tale_store *const[]){w->store, w->spare},
 	    atomic_load(&w->stats.tales) + 1,
 	    q->kind == ANALYSIS_SLOW ? &w->missed : NULL, &q->list, &n);
 	store_publish(w);
-	answer->status = 500;
-	if (all == NULL)
-		return;
-	if (q->kind == ANALYSIS_SLOW)
+	if (all != NULL && q->kind == ANALYSIS_SLOW)
 		err = slow_report(
 		    all, n, &q->list, &answer->text, &answer->length);
-	else
+	else if (all != NULL)
 		err = q->report->write(q->report, all, n, &w->tail,
 		    &answer->text, &answer->length);
 	free(all);
-	if (err == 0)
-		answer->status = 200;
+	answer->status = err == 0 ? 200 : 500;
 }
 
 static void

@@ -189,6 +189,9 @@ claim_sleep(const struct thread_walk *w, const struct thread_interval *p,
 	else if (p->state == THREAD_SLEEP &&
 		 (p->wait != WAIT_OTHER || thread_is_peer(w->ex, p)))
 		cause_peer(w, p, c);
+	else if (w->like->cause == TALE_CAUSE_BACKEND_QUEUE &&
+		 other_is_served(w->ex, c->attempt, p->tid, p->begin_ns))
+		claim_add(w->ex, c); /* it sleeps for the other request */
 	else
 		claim_asleep(w, p, c);
 }

@@ -350,6 +350,10 @@ uint64_t other_request(
  * since. */
 bool other_is_with(
     const struct explainer *ex, int attempt, uint32_t tid, int64_t ns);
+/* True if other_is_with(), for the receipt before ns, and the same thread sent
+ * there after ns, before it took this request. */
+bool other_is_served(
+    const struct explainer *ex, int attempt, uint32_t tid, int64_t ns);
 /* Claim what a thread computed within the leg for other requests, as an event
  * loop does: right after a receipt, or right before a response. */
 void cause_other(struct explainer *ex, int attempt, uint32_t tid);

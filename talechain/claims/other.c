@@ -103,6 +103,30 @@ other_is_with(const struct explainer *ex, int attempt, uint32_t tid, int64_t ns)
 	return false;
 }
 
+bool
+other_is_served(
+    const struct explainer *ex, int attempt, uint32_t tid, int64_t ns)
+{
+	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
+	uint16_t port = port_of(ex, attempt);
+	struct event_query q = {.cookie = COOKIE_ANY,
+	    .type = TALECHAIN_SOCK_RECV,
+	    .tid = tid,
+	    .from = NEVER,
+	    .to = ns - 1};
+	const struct tale_entry *e = query_last(ex->t, &q);
+
+	if (e == NULL || e->slot.event.arg[0] == own ||
+	    e->slot.event.arg[3] >> 48 != port)
+		return false;
+	q.cookie = e->slot.event.arg[0];
+	q.type = TALECHAIN_SOCK_SEND;
+	q.from = moment_at(ex->t, e->at);
+	q.to = ex->chain.attempt[attempt].taken;
+	e = query_next(ex->t, &q, NULL);
+	return e != NULL && moment_at(ex->t, e->at) > ns;
+}
+
 /* When a thread's work on what it received ends: at its next call, or sleep. */
 static int64_t
 worked_until(const struct explainer *ex, uint32_t tid, size_t got)

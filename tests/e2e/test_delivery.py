@@ -14,13 +14,21 @@ LARGE = b"x" * 500_000  # more than a window, less than a socket's buffer
 LATE = "tailor_responses_late_total"
 
 
+@pytest.fixture(name="start")
+def starter(upstream, tailor):
+    def start(keep_slowest):
+        server = upstream("a").serve(
+            lambda r: response(200, LARGE if r.target == "/large" else b"a"))
+        # Without the kernel's events: those show more of a client on this
+        # machine.
+        return tailor(server, profiler={"kernel": "off"}, slow={
+            "target": "100ms", "keep_slowest": keep_slowest})
+    return start
+
+
 @pytest.fixture(name="t")
-def start(upstream, tailor):
-    server = upstream("a").serve(
-        lambda r: response(200, LARGE if r.target == "/large" else b"a"))
-    # Without the kernel's events: those show more of a client on this machine.
-    return tailor(server, slow={"target": "100ms", "keep_slowest": 0},
-                  profiler={"kernel": "off"})
+def only_slow(start):
+    return start(keep_slowest=0)
 
 
 def listed(t):
@@ -56,6 +64,26 @@ def test_lost(t):
     m = t.metrics()
     assert m[LATE + '{why="resent"}'] == 1 and m[LATE + '{why="window"}'] == 0
     assert set(listed(t)) == {lost} and again != lost
+
+
+def test_lost_after_it_was_explained(start):
+    # Goal: a timeline that was made before its response was late is made anew.
+    t = start(keep_slowest=1)
+    with t.client() as c:
+        with dropping(c.socket) as dropped:
+            c.request()
+            wait_until(dropped, "the response was lost")
+            wait_until(lambda: t.metrics()["tailor_timelines_told_total"],
+                       "it is one of the slowest")
+        lost = c.response().get("x-request-id")
+        wait_until(lambda: lost in listed(t)
+                   and listed(t)[lost]["cause"] == "client_network",
+                   "it is known to be late")
+    told, one = t.timeline(lost), listed(t)[lost]
+    assert told["verdict"]["code"] == "client_network"
+    assert told["request"]["resent"] >= 1
+    assert one["total_ns"] == told["total"] > 100e6
+    assert one["reason"] == "target"
 
 
 def test_client_that_does_not_read(t):

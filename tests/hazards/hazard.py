@@ -117,8 +117,11 @@ class Hazard:
         """After the last one."""
         if self.ordinary:
             self.service.before_most()
-        for client in self.others:
-            client.close()
+        self.close_others()
+
+    def close_others(self):
+        while self.others:
+            self.others.pop().close()
 
     def connect(self, count):
         """More clients: past Tailor, or else beside the first."""
@@ -203,6 +206,11 @@ class Hazard:
         if not isinstance(self.service, Safepoints):
             return 0
         return self.service.paused_ns(self.sent, self.got)
+
+    def is_named(self, verdict):
+        """Whether a verdict has the word."""
+        return self.naming in " ".join([verdict["text"],
+                                        *verdict.get("evidence", ())])
 
     def is_witnessed(self, tale):
         """On a machine in use another thread than the request's own may have

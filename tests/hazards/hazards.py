@@ -38,6 +38,7 @@ import hazards_network  # noqa: E402
 import hazards_outside  # noqa: E402
 import hazards_own  # noqa: E402
 import hazards_requests  # noqa: E402
+import hazards_waits  # noqa: E402
 from hazard import Hazard  # noqa: E402
 from rig import stage, suite  # noqa: E402
 from rig.injector import Missed, Runner  # noqa: E402
@@ -47,7 +48,7 @@ from services import OURS, SERVICES, World  # noqa: E402
 
 HAZARDS = {f"{service}/{kind.kind}": kind for service in SERVICES for kind in (
     *hazards_own.HAZARDS, *hazards_requests.HAZARDS, *hazards_outside.HAZARDS,
-    *hazards_network.HAZARDS, *hazards_jvm.HAZARDS)
+    *hazards_waits.HAZARDS, *hazards_network.HAZARDS, *hazards_jvm.HAZARDS)
     if service in kind.services}
 # For `make check-all`: a few that hold on a busy machine.
 SHORT = [f"{service}/{hazard}" for service, row in {

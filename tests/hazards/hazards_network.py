@@ -16,7 +16,8 @@ from rig.client import Client
 from rig.lossy import dropping
 from rig.ports import free_port
 from rig.stage import sleep_us
-from rig.verdicts import Injection
+from rig.verdicts import MS, Injection
+from rig.wait import wait_until
 
 
 class DelayedAck(Hazard):
@@ -191,11 +192,13 @@ class Loss(Received):
                            f"{Namespace.HERE}:{cls.listen[1]}"],
                 "proxy": {"trusted_proxies": ["127.0.0.1/32", "198.51.100.0/30"]}}
 
+    first = "/work?kind=compute&us=50"
+
     def start(self):
         super().start()
         with self.host.inside():
             self.far = Client(self.listen)
-        self.far.get("/work?kind=compute&us=50")
+        self.far.get(self.first)
 
     def stop(self):
         super().stop()
@@ -212,4 +215,28 @@ class Loss(Received):
         return injection
 
 
-HAZARDS = (DelayedAck, Unaccepted, ClientLate, Retransmit, Loss)
+class ClientLoss(Loss):
+    # The same, and nothing is known of the client but when its kernel had
+    # acknowledged the response, which Tailor looks for now and then.
+    kind = "client-loss"
+    services = ("python", "nginx", "tomcat")
+    accept = ("client_network",)
+    first = "/work?kind=none"
+
+    def is_late(self, request):
+        """Whether Tailor has examined it a second time, as a late one."""
+        slow = self.stage.tailor.ask_json("/slow?n=100")["slow"]
+        return any(one["id"] == request and one["total_ns"] > 100 * MS
+                   for one in slow)
+
+    def inject(self, random):
+        self.host.lose_one()
+        self.sent = time.monotonic_ns()
+        response = self.far.get(self.first)
+        self.got = time.monotonic_ns()
+        request = self.learn(response)
+        wait_until(lambda: self.is_late(request), "it is known to be late")
+        return Injection(request, self.got - self.end)
+
+
+HAZARDS = (DelayedAck, Unaccepted, ClientLate, Retransmit, Loss, ClientLoss)

@@ -1,12 +1,17 @@
 """What other processes and the kernel do to a service.
 """
 
+import contextlib
+import os
+import pathlib
+import re
 import threading
 import time
 
 from hazard import ALL, C, FORKING, OWN, Busy, overlap
-from rig.stage import SERVER_CPU, Disturber, may_schedule, sleep_us
-from rig.verdicts import MS, Injection
+from rig.process import Process
+from rig.stage import SERVER_CPU, Disturber, may_schedule, read, sleep_us
+from rig.verdicts import MS, NEAR_TIE, Injection
 
 
 class Disturbed(Busy):
@@ -94,6 +99,73 @@ class FairHog(Disturbed):
     def hit(self, tale, harm_ns):
         # With less than the computing it is not what made it slow.
         return harm_ns > self.cpu + MS
+
+
+class Turns(Busy):
+    # Several hogs, each with a weight of its own, take turns on its CPU.  What
+    # the verdict names first must be the one that ran longest by the kernel's
+    # account of each, or about as long; on a machine in use it may be another
+    # process that took more of the CPU than any of them.
+    kind = "cpu-hogs"
+    services = ("python", "tomcat", "go")
+    accept = ("preempted", "runq")
+    crowded = True
+    ordinary = True
+    cpus = (SERVER_CPU,)
+    NICE = {"hog1": -15, "hog2": -20, "hog3": -18}  # as the service's is
+
+    def start(self):
+        super().start()
+        self.hogs = {}
+        for name, nice in self.NICE.items():
+            path = pathlib.Path(self.service.world.folder, name)
+            if not path.exists():
+                path.symlink_to("/bin/sh")
+            hog = self.hogs[name] = Process(
+                [path, "-c", "while :; do :; done"], group=True)
+            hog.pause()
+            os.sched_setscheduler(hog.pid, os.SCHED_OTHER, os.sched_param(0))
+            os.setpriority(os.PRIO_PROCESS, hog.pid, nice)
+            with contextlib.suppress(OSError):  # of its session
+                pathlib.Path(f"/proc/{hog.pid}/autogroup").write_text(
+                    str(nice + 16), encoding="ascii")
+            os.sched_setaffinity(hog.pid, {SERVER_CPU})
+
+    def stop(self):
+        for hog in self.hogs.values():
+            hog.kill()
+        super().stop()
+
+    def ran(self):
+        """{hog: how long it has had a CPU, ns}."""
+        return {name: int(read(f"/proc/{hog.pid}/schedstat").split()[0])
+                for name, hog in self.hogs.items()}
+
+    def target(self, random):
+        return f"/work?kind=compute&ms={random.randint(20, 30)}"
+
+    def inject(self, random):
+        before = self.ran()
+        for hog in self.hogs.values():
+            hog.resume()
+        try:
+            return super().inject(random)
+        finally:
+            self.turns = {name: ns - before[name]
+                          for name, ns in self.ran().items()}
+            for hog in self.hogs.values():
+                hog.pause()
+
+    def measured(self):
+        return self.wall() - self.cpu
+
+    def is_named(self, verdict):
+        named, part = re.search(
+            r" ran (\w+)\S*(?: \(([\d.]+) ms of it\))?",
+            verdict["text"]).groups()
+        ran_ns = self.turns.get(named, float(part or 0) * MS)
+        return (ran_ns >= NEAR_TIE * max(self.turns.values())
+                or "perhaps among others" in verdict["text"])
 
 
 class StopAll(Disturbed):
@@ -193,4 +265,4 @@ class Quota(Busy):
         return Injection(request, group.throttled_ns() - before)
 
 
-HAZARDS = (Fifo, Hog, FairHog, StopAll, StopWorker, Freeze, Quota)
+HAZARDS = (Fifo, Hog, FairHog, Turns, StopAll, StopWorker, Freeze, Quota)

@@ -75,6 +75,7 @@ class LockSleep(Hazard):
     services = (*JVM, "python", "puma", "go", *C)
     accept = ("lock",)
     how = "sleep"
+    of = ""             # what is held, if not the lock
 
     @property
     def naming(self):
@@ -87,11 +88,11 @@ class LockSleep(Hazard):
         return ("sleep",) if self.service.name == "go" else ()
 
     def prepare(self, random):
-        self.stage.client.get(f"/work?kind=hold&how={self.how}"
+        self.stage.client.get(f"/work?kind=hold&of={self.of}&how={self.how}"
                               f"&ms={random.randint(8, 40)}")
 
     def target(self, random):
-        return "/work?kind=take"
+        return f"/work?kind=take&of={self.of}"
 
 
 class LockCompute(LockSleep):

@@ -83,12 +83,16 @@ class Pool(Hazard):
     services = POOL
     accept = ("backend_queue",)
 
+    def occupy(self, client, target):
+        """Give one of its threads something to do."""
+        client.request("GET", target)
+
     def inject(self, random):
         self.connect(2)
         self.early = self.accounts()
         for client in self.others:
-            client.request("GET", "/work?kind=sleep&ms="
-                           f"{random.randint(15, 40)}")
+            self.occupy(client,
+                        f"/work?kind=sleep&ms={random.randint(15, 40)}")
         sleep_us(random.randint(2000, 5000))
         request = self.ask("/work?kind=none")
         for client in self.others:

@@ -49,6 +49,8 @@ class World:
         self._text()
         self.silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.silent.bind(("127.0.0.1", 0))
+        self.full = socket.create_server(("127.0.0.1", 0), backlog=0)
+        self.waiting = [self.connecting() for _ in range(2)]
         self.environment = {
             "FOREIGN_DATA": self.folder,
             "FOREIGN_SILENT": str(self.silent.getsockname()[1]),
@@ -64,6 +66,14 @@ class World:
             pathlib.Path(self.folder, name).write_text(
                 "".join(words[i % 4096:i % 4096 + 80] + "\n"
                         for i in range(0, size, 37)), encoding="ascii")
+
+    def connecting(self):
+        """One more in the queue of a server that accepts nothing: once it is
+        full, the kernel answers no more of them."""
+        client = socket.socket()
+        client.setblocking(False)
+        client.connect_ex(self.full.getsockname())
+        return client
 
     def start(self, database=True):
         """Start what the services use."""
@@ -86,7 +96,8 @@ class World:
         for one in (self.upstream, self.database):
             if one:
                 one.end()
-        self.silent.close()
+        for one in (self.silent, self.full, *self.waiting):
+            one.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -406,6 +417,11 @@ NGINX = """
 	default_type application/octet-stream;
 	client_max_body_size 64m;
 	upstream service {{ server 127.0.0.1:{upstream}; keepalive 16; }}
+	upstream dead {{
+		server 127.0.0.1:{full} max_fails=0;
+		server 127.0.0.1:{upstream} backup;
+	}}
+	proxy_cache_path {folder}/cache keys_zone=responses:1m;
 	server {{
 		listen {address};
 		add_header Pid $pid;
@@ -422,6 +438,24 @@ NGINX = """
 			output_buffers 1 32k;
 		}}
 		location ~ ^/(text|long)$ {{ root {folder}; gzip on; }}
+		location = /dead {{
+			proxy_pass http://dead/work?kind=none;
+			proxy_connect_timeout 30ms;
+		}}
+		location = /auth {{
+			internal;
+			proxy_pass http://service/work?kind=sleep&ms=20;
+		}}
+		location = /guarded {{
+			auth_request /auth;
+			proxy_pass http://service/work?kind=none;
+		}}
+		location /cached {{
+			proxy_cache responses;
+			proxy_cache_valid 200 1m;
+			proxy_cache_lock on;
+			proxy_pass http://service/work;
+		}}
 	}}
 """
 
@@ -435,6 +469,7 @@ class Nginx(Service):
     def command(self):
         return nginx(self.world.folder, NGINX.format(
             upstream=self.world.upstream.port, address=self.address,
+            full=self.world.full.getsockname()[1],
             folder=self.world.folder), main="worker_processes 2;")
 
 
@@ -540,6 +575,9 @@ class Database(Process):
                          cwd=self._folder)
         self.where = f"host={self._folder} user=postgres dbname=postgres"
         self.wait_log("ready to accept connections")
+        subprocess.run([*user, self.program("psql"), "-q", "-h", self._folder,
+                        "-c", "CREATE TABLE one AS SELECT 0 AS n", "postgres"],
+                       check=True, cwd=self._folder)
 
     def end(self):
         self.terminate()

@@ -152,8 +152,7 @@ def judge_injected(scenario, injection, tale):
     verdict = tale["verdict"]
     accept = scenario.accept or (verdict["code"],)
     reported = scenario.reported or accept
-    words = " ".join([verdict["text"], *verdict.get("evidence", ())])
-    named = verdict["code"] in accept and scenario.naming in words
+    named = verdict["code"] in accept and scenario.is_named(verdict)
     return Finding(
         injected=scenario.name, request=injection.request,
         code=verdict["code"], right=named or scenario.is_witnessed(tale),

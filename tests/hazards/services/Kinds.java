@@ -15,8 +15,14 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
  * What a Java service does to a request; see kinds.py.  TomcatService,
@@ -40,6 +46,17 @@ final class Kinds {
 	private static final ThreadMXBean THREADS =
 	    ManagementFactory.getThreadMXBean();
 	private static final Object LOCK = new Object();
+	/** A connection pool's, fair as HikariCP's is. */
+	private static final Semaphore POOL = new Semaphore(1, true);
+	private static final ReadWriteLock FILES = new ReentrantReadWriteLock();
+	private static final ExecutorService SECOND =
+	    Executors.newFixedThreadPool(1, task -> {
+		    Thread t = new Thread(task, "second");
+		    t.setDaemon(true);
+		    return t;
+	    });
+	private static final String SLOW = "Kinds$Slow";
+	private static volatile Class<?> slow;
 	private static volatile Object[] heap = new Object[0];
 	private static byte sink;
 	private static CountDownLatch sleepers;
@@ -102,20 +119,60 @@ final class Kinds {
 			continue;
 	}
 
+	private static String text(Map<String, String[]> q, String name) {
+		return q.containsKey(name) ? q.get(name)[0] : "";
+	}
+
+	private static void pause(int ms) {
+		try {
+			Thread.sleep(ms);
+		} catch (InterruptedException e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	/** Do something while this thread has what is named in the request. */
+	private static void with(Map<String, String[]> q, Runnable action)
+	    throws Exception {
+		switch (text(q, "of")) {
+		case "pool" -> {
+			POOL.acquire();
+			action.run();
+			POOL.release();
+		}
+		case "writer" -> {
+			FILES.writeLock().lock();
+			action.run();
+			FILES.writeLock().unlock();
+		}
+		case "class" -> {
+			System.getProperties().put(SLOW, action);
+			slow = new Loader(SLOW, classFile(SLOW))
+			    .loadClass(SLOW);
+			Class.forName(SLOW, true, slow.getClassLoader());
+		}
+		case "second" -> SECOND.submit(action).get();
+		default -> {
+			synchronized (LOCK) {
+				action.run();
+			}
+		}
+		}
+	}
+
 	private static void hold(Map<String, String[]> q) throws Exception {
 		CountDownLatch taken = new CountDownLatch(1);
 		Thread holder = new Thread(() -> {
-			synchronized (LOCK) {
-				taken.countDown();
-				try {
-					if (q.containsKey("how") &&
-					    q.get("how")[0].equals("compute"))
+			try {
+				with(q, () -> {
+					taken.countDown();
+					if (text(q, "how").equals("compute"))
 						compute(q);
 					else
-						Thread.sleep(number(q, "ms"));
-				} catch (InterruptedException e) {
-					return;
-				}
+						pause(number(q, "ms"));
+				});
+			} catch (Exception e) {
+				throw new IllegalStateException(e);
 			}
 		}, "holder");
 		holder.setDaemon(true);
@@ -123,9 +180,17 @@ final class Kinds {
 		taken.await();
 	}
 
-	private static void take(Map<String, String[]> q) {
-		synchronized (LOCK) {
-			sink++;
+	private static void take(Map<String, String[]> q) throws Exception {
+		switch (text(q, "of")) {
+		case "writer" -> {
+			FILES.readLock().lock();
+			FILES.readLock().unlock();
+		}
+		case "class" ->
+			Class.forName(SLOW, true, slow.getClassLoader());
+		case "second" -> CompletableFuture.runAsync(
+		    () -> { }, SECOND).get();
+		default -> with(q, () -> sink++);
 		}
 	}
 
@@ -255,30 +320,49 @@ final class Kinds {
 		}
 	}
 
+	/** Its initialiser does what the thread that began it has to do. */
+	public static final class Slow {
+		static {
+			((Runnable) System.getProperties().get("Kinds$Slow")).run();
+		}
+
+		private Slow() {
+		}
+	}
+
+	/** Defines one class, once. */
 	private static final class Loader extends ClassLoader {
+		private final String name;
 		private final byte[] template;
 
-		private Loader(byte[] template) {
+		private Loader(String name, byte[] template) {
+			this.name = name;
 			this.template = template;
 		}
 
 		@Override
 		protected Class<?> loadClass(String name, boolean resolve)
 		    throws ClassNotFoundException {
-			return name.equals(TEMPLATE)
-			    ? defineClass(name, template, 0, template.length)
-			    : super.loadClass(name, resolve);
+			if (!name.equals(this.name))
+				return super.loadClass(name, resolve);
+			Class<?> old = findLoadedClass(name);
+			return old != null ? old
+			    : defineClass(name, template, 0, template.length);
+		}
+	}
+
+	private static byte[] classFile(String name) throws IOException {
+		try (InputStream in =
+		    Kinds.class.getResourceAsStream(name + ".class")) {
+			return in.readAllBytes();
 		}
 	}
 
 	private static void classes(Map<String, String[]> q) throws Exception {
-		try (InputStream in = Kinds.class.getResourceAsStream(
-		    TEMPLATE + ".class")) {
-			byte[] template = in.readAllBytes();
-			for (int i = number(q, "n"); i > 0; i--)
-				Class.forName(
-				    TEMPLATE, true, new Loader(template));
-		}
+		byte[] template = classFile(TEMPLATE);
+		for (int i = number(q, "n"); i > 0; i--)
+			Class.forName(
+			    TEMPLATE, true, new Loader(TEMPLATE, template));
 	}
 
 	private static void sleeper(int depth, CountDownLatch ready) {

@@ -7,6 +7,7 @@ Of touch and mapped CPU is what the same takes when all is in memory.
 The same kinds, in other languages, are in node.js, service.go, Kinds.java.
 """
 
+import contextlib
 import gc
 import mmap
 import os
@@ -63,20 +64,33 @@ def compute(q):
     burn(q["ms"])
 
 
+@contextlib.contextmanager
+def row():
+    """A transaction that has changed a row of PostgreSQL's."""
+    with connection("row") as transaction, transaction.cursor() as cursor:
+        cursor.execute("UPDATE one SET n = n + 1")
+        yield
+
+
+def held(q):
+    """What the request names, to be taken."""
+    return row() if q["of"] == "row" else lock
+
+
 def hold(q):
     """A thread takes the lock and sleeps or computes; it has it on return."""
     taken = threading.Event()
 
     def holder():
-        with lock:
+        with held(q):
             taken.set()
             (compute if q["how"] == "compute" else sleep)(q)
     threading.Thread(target=holder, name="holder", daemon=True).start()
     taken.wait()
 
 
-def take(_):
-    with lock:
+def take(q):
+    with held(q):
         pass
 
 
@@ -144,7 +158,7 @@ def connection(name):
         import psycopg2  # Debian: python3-psycopg2
         setattr(local, name, psycopg2.connect(DATABASE))
         getattr(local, name).autocommit = True
-    return getattr(local, name).cursor()
+    return getattr(local, name)
 
 
 def database(q):
@@ -156,7 +170,7 @@ def database(q):
                          daemon=True).start()
         held.wait()
         return
-    with connection("database") as cursor:
+    with connection("database").cursor() as cursor:
         if q["how"] == "take":
             cursor.execute("SELECT pg_advisory_lock(1)")
             cursor.execute("SELECT pg_advisory_unlock(1)")
@@ -166,7 +180,7 @@ def database(q):
 
 def hold_there(held, seconds):
     """Have the database's lock for so long; its end gives it back."""
-    with connection("holder") as cursor:
+    with connection("holder").cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(1)")
         held.set()
         time.sleep(seconds)
@@ -209,7 +223,7 @@ KINDS = {f.__name__: f for f in (
 def work(query, body):
     """Do what the query asks for; (truth, the response's body)."""
     q = dict(urllib.parse.parse_qsl(query))
-    q = {"how": "", **q, **{name: int(q.get(name, 1))
+    q = {"how": "", "of": "", **q, **{name: int(q.get(name, 1))
                             for name in ("ms", "n", "bytes")}}
     begin, ran, twice_of = time.monotonic_ns(), time.thread_time_ns(), None
     if q["kind"] == "big":

@@ -7,7 +7,9 @@
  * connection to one of so many others.
  */
 'use strict';
+const childProcess = require('child_process');
 const cluster = require('cluster');
+const crypto = require('crypto');
 const dgram = require('dgram');
 const fs = require('fs');
 const http = require('http');
@@ -68,6 +70,18 @@ const kinds = {
 		socket.send('?', Number(FOREIGN_SILENT), '127.0.0.1');
 		setTimeout(() => { socket.close(); done(); }, q.ms);
 	}),
+
+	/* One of libuv's threads computes. */
+	scrypt: (q) => new Promise((done) => crypto.scrypt(
+	    'password', 'salt', 64, { N: q.n }, done)),
+
+	async stat() {
+		await fs.promises.stat(FOREIGN_DATA);
+	},
+
+	/* Another process counts so far. */
+	child: (q) => new Promise((done) => childProcess.exec(
+	    `i=0; while [ $i -lt ${q.n} ]; do i=$((i + 1)); done`, done)),
 
 	collect(q) {
 		while (heap.length < q.n)

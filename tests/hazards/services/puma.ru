@@ -39,6 +39,11 @@ def hold(query)
   taken.pop
 end
 
+# Threads compute from now on; one at a time, and no others meanwhile.
+def spin(query)
+  query['n'].times { Thread.new { compute(query) } }
+end
+
 def cold(query)
   File.open("#{DATA}/cold") do |file|
     blocks = file.size / BLOCK
@@ -81,6 +86,7 @@ KINDS = {
   'backoff' => ->(_) { [1, 8].each { |ms| sleep(ms / 1e3) } },
   'take' => ->(_) { LOCK.synchronize {} },
   'compute' => method(:compute), 'hold' => method(:hold),
+  'spin' => method(:spin),
   'cold' => method(:cold), 'fsync' => method(:fsync),
   'upstream' => method(:upstream), 'udp' => method(:udp),
   'collect' => method(:collect)

@@ -30,6 +30,7 @@ var (
 	piece = make([]byte, 1<<16)
 	data  = os.Getenv("FOREIGN_DATA")
 	lock  sync.Mutex
+	pool  = make(chan struct{}, 1) // one connection, as database/sql has many
 	heap  []*int
 	sink  byte
 )
@@ -77,12 +78,21 @@ func compute(q query) {
 	}
 }
 
+// Take what the request names; how to give it back.
+func obtain(q query) func() {
+	if q.Get("of") == "pool" {
+		pool <- struct{}{}
+		return func() { <-pool }
+	}
+	lock.Lock()
+	return lock.Unlock
+}
+
 func hold(q query) {
 	taken := make(chan bool)
 	go func() {
 		runtime.LockOSThread()
-		lock.Lock()
-		defer lock.Unlock()
+		defer obtain(q)()
 		taken <- true
 		if q.Get("how") == "compute" {
 			compute(q)
@@ -93,10 +103,7 @@ func hold(q query) {
 	<-taken
 }
 
-func take(query) {
-	lock.Lock()
-	defer lock.Unlock()
-}
+func take(q query) { obtain(q)() }
 
 func coldFile() (*os.File, int) {
 	file, err := os.Open(data + "/cold")

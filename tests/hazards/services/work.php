@@ -27,6 +27,15 @@ case 'backoff':
 	usleep(1000);
 	usleep(8000);
 	break;
+// Of the same user's session only one request at a time has the file.
+case 'session':
+	session_save_path("$data/any");
+	session_id($q['id']);
+	session_start(['use_cookies' => 0, 'use_only_cookies' => 0,
+	    'use_trans_sid' => 0]);
+	usleep(1000 * $q['ms']);
+	session_write_close();
+	break;
 case 'compute':
 	$until = ran() + 1000000 * $q['ms'];
 	while (ran() < $until)
