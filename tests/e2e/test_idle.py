@@ -81,10 +81,7 @@ def test_idle_costs_little(collecting):
 
 
 def turns_per_s(t):
-    """Turns of each thread's loop in a second, but for those of reading them.
-
-    A busy machine makes them fewer, never more.
-    """
+    """Turns of each thread's loop in a second, but for those of reading them."""
     def read():
         metrics = t.metrics()
         return {name: metrics[f'tailor_thread_turns_total{{thread="{name}"}}']
@@ -105,7 +102,10 @@ def test_few_wake_ups_while_idle(collecting):
     t, servers = collecting
 
     def few():
-        return sum(turns_per_s(t).values()) < 8
+        # On a busy machine each second of the host's steals wakes the
+        # observer, which then rests ten times, each time longer.
+        turns = turns_per_s(t)
+        return turns.pop("observer") < 16 and sum(turns.values()) < 6
 
     wait_until(few, lambda: f"it rests: {turns_per_s(t)}")
     servers[t.active()].command("hold")
