@@ -1,7 +1,10 @@
 /* accept.c: accepting clients.
  *
  * Without free descriptors, accepting pauses for 100 ms: a listener that stays
- * readable makes the loop spin.  Clients wait in the backlog. */
+ * readable makes the loop spin.  Clients wait in the backlog.
+ *
+ * A listener that was not readable in the turn before most likely has one
+ * connection: a second accept4() would only find that. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -103,9 +106,16 @@ accept_some(struct listener *l, unsigned most)
 void
 listener_accept(evutil_socket_t fd, short what, void *user)
 {
+	struct listener *l = user;
+	uint64_t turn = l->clients->loop->turns;
+	bool again = turn - l->turn <= 1;
+
 	(void)fd;
 	(void)what;
-	accept_some(user, ACCEPT_BATCH);
+	if (!again)
+		arrival_queue_empty(l);
+	accept_some(l, again ? ACCEPT_BATCH : 1);
+	l->turn = turn;
 }
 
 void

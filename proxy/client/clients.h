@@ -157,6 +157,7 @@ struct listener {
 	bool inherited; /* from a socket unit: it outlives the process */
 	bool kept;	/* the service manager keeps it for the next start */
 	bool fresh;	/* opened by the change under way */
+	uint64_t turn;	/* of the loop, when it was last readable */
 	struct listener_queue queue;
 };
 

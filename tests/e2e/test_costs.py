@@ -83,6 +83,7 @@ def test_system_calls_of_a_connection(one, calls):
             t.get("/")
 
     found = calls(t, connect)
+    assert found["accept4"] <= 1.1 * REQUESTS
     # Its cookie and its account, and the account once more after the response.
     assert found["getsockopt"] < 3 * REQUESTS + SECONDLY
     assert "setsockopt" not in found
