@@ -99,13 +99,16 @@ class Gvl(Hazard):
     kind = "gvl"
     services = ("puma",)
     accept = ("lock",)
-    plain = ("sleep",)
+    plain = ("sleep", "backend_queue")
     cpus = (PROXY_CPU, SERVER_CPU)
 
     def inject(self, random):
-        self.stage.client.get("/work?kind=spin&n=1&ms="
-                              f"{random.randint(20, 60)}")
+        self.connect(1)
+        self.others[0].request("GET", "/work?kind=spin&n=1&ms="
+                               f"{random.randint(20, 60)}")
+        sleep_us(5000)
         request = self.ask("/work?kind=compute&ms=1")
+        self.others[0].response()
         return Injection(request, self.begin - self.sent)
 
 
@@ -116,15 +119,14 @@ class Libuv(Hazard):
     services = ("node",)
     accept = ("lock", "backend_queue")
     plain = ("sleep",)  # a timer of Node's own comes in between
+    ordinary = True     # its threads take the main one's CPU
     cpus = (PROXY_CPU, SERVER_CPU)
-    ordinary = True
-    crowded = True
 
     def inject(self, random):
         self.connect(4)
         self.early = self.accounts()
         for client in self.others:
-            client.request("GET", "/work?kind=scrypt&n=8192")
+            client.request("GET", "/work?kind=scrypt&n=4096")
         sleep_us(3000)
         request = self.ask("/work?kind=stat")
         for client in self.others:
@@ -138,8 +140,6 @@ class Child(Hazard):
     services = ("node",)
     accept = ("sleep",)
     cpus = (PROXY_CPU, SERVER_CPU)
-    ordinary = True
-    crowded = True
 
     def target(self, random):
         return f"/work?kind=child&n={random.randint(5_000, 20_000)}"
