@@ -417,8 +417,12 @@ tale_chain_find(struct tale_chain *c, const struct tale *t)
 			c->proxy_tid = v->tid;
 	}
 	chain_client(c);
-	if (c->net_in == NEVER)
+	if (c->net_in == NEVER && instant_is_set(r->arrived)) {
 		c->net_in = moment_at(t, r->arrived);
+		/* A rounded account: it came no sooner than it was sent. */
+		if (c->net_in < 0)
+			c->net_in = 0;
+	}
 	for (size_t i = 0; i < TALE_ATTEMPTS; i++)
 		attempt_find(c, (int)i);
 	c->winner = chain_winner(c);

@@ -118,7 +118,7 @@ tale_bounds_set(struct tale *t)
 {
 	const struct tale_request *r = &t->request;
 	const struct tale_client *c = &t->client;
-	struct instant sent;
+	struct instant sent, read;
 
 	t->t0 = tale_request_begin(r);
 	t->end = t->t0;
@@ -134,9 +134,11 @@ tale_bounds_set(struct tale *t)
 	}
 	if (!c->same_host)
 		return;
+	/* A client knows better than the kernel's account when it sent. */
 	sent = instant_is_set(c->scheduled) ? c->scheduled : c->sent;
-	if (instant_is_set(sent) && !instant_before(t->t0, sent) &&
-	    instant_since(t->t0, sent) < LATENCY_MAX_NS)
+	read = instant_is_set(r->first_byte) ? r->first_byte : r->received;
+	if (instant_is_set(sent) && !instant_before(read, sent) &&
+	    instant_since(read, sent) < LATENCY_MAX_NS)
 		t->t0 = sent;
 	if (!instant_before(c->received, t->end) &&
 	    instant_since(c->received, t->end) < LATENCY_MAX_NS)
