@@ -3,7 +3,8 @@
  * A thread had another request if it received on another connection of its
  * server before it took this request, and had not responded there when this
  * request came.  If Tailor is at the other end of that connection, Tailor's
- * last attempt on it names the other request.  A thread that serves all
+ * last attempt on it names the other request.  If another thread responded
+ * there, the request had been handed over.  A thread that serves all
  * connections may receive more requests after this one.
  *
  * Where one thread receives all requests and queues them in the program, no
@@ -47,6 +48,20 @@ request_of(const struct explainer *ex, const struct talechain_event *got)
 	    ex, got, TALECHAIN_SOCK_SEND, TALECHAIN_PROXY_ATTEMPT, 3);
 }
 
+/* True if another thread than the one that received a request responded to it:
+ * that one had handed it over, and was not busy with it. */
+static bool
+was_handed_over(const struct explainer *ex, const struct talechain_event *got)
+{
+	const struct event_query sent = {.cookie = got->arg[0],
+	    .type = TALECHAIN_SOCK_SEND,
+	    .from = moment_at(ex->t, (struct instant){got->ts}),
+	    .to = NEVER};
+	const struct tale_entry *e = query_next(ex->t, &sent, NULL);
+
+	return e != NULL && e->slot.event.tid != got->tid;
+}
+
 uint64_t
 other_request(
     const struct explainer *ex, int attempt, uint32_t tid, int64_t came_ns)
@@ -58,7 +73,9 @@ other_request(
 	    ex, attempt, tid, TALECHAIN_SOCK_SEND, entry_from(ex->t, came_ns));
 
 	if (got == NULL ||
-	    (gave != NULL && gave->arg[0] == got->arg[0] && gave->ts > got->ts))
+	    (gave != NULL && gave->arg[0] == got->arg[0] &&
+		gave->ts > got->ts) ||
+	    was_handed_over(ex, got))
 		return 0;
 	return request_of(ex, got);
 }

@@ -99,7 +99,7 @@ class Gvl(Hazard):
     kind = "gvl"
     services = ("puma",)
     accept = ("lock",)
-    plain = ("sleep", "backend_queue")
+    plain = ("sleep",)
     cpus = (PROXY_CPU, SERVER_CPU)
 
     def inject(self, random):
