@@ -122,6 +122,7 @@ on_tick(void *user, bool forced)
 	    &p->metrics.loop_lag, instant_since(now, d->tick_timer.due));
 	tick(d, now);
 	supervisor_reap(p);
+	tale_answers(p); /* as a fallback, in case the eventfd fails */
 	if (d->tick_finished != p->table.finished)
 		d->tick_rests = 0;
 	else if (d->tick_rests < TICK_RESTS)
