@@ -1,7 +1,7 @@
 """How much of this machine's CPU time others took meanwhile.
 
-The figures of a busy machine are those of its other work, too: whoever reads
-them is told.
+The figures of a busy machine show its other work, too, and then the report
+says so.
 """
 
 import os

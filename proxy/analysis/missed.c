@@ -4,28 +4,24 @@
 #include <errno.h>
 #include <stdio.h>
 
+static const struct {
+	const char *code, *words;
+} texts[] = {
+#define MISSED_X(symbol, code, words) {code, words},
+    MISSED_REASONS(MISSED_X)
+#undef MISSED_X
+};
+
 const char *
 missed_code(enum missed_reason reason)
 {
-	static const char *const codes[] = {
-#define MISSED_X(symbol, code, words) code,
-	    MISSED_REASONS(MISSED_X)
-#undef MISSED_X
-	};
-
-	return codes[reason];
+	return texts[reason].code;
 }
 
 const char *
 missed_words(enum missed_reason reason)
 {
-	static const char *const all[] = {
-#define MISSED_X(symbol, code, words) words,
-	    MISSED_REASONS(MISSED_X)
-#undef MISSED_X
-	};
-
-	return all[reason];
+	return texts[reason].words;
 }
 
 enum missed_reason

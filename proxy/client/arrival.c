@@ -16,6 +16,7 @@
 #define MOST_MS (3600 * 1000U)	  /* no wait is as long */
 #define SOON_NS (100 * NS_PER_MS) /* for a client that waits to send */
 #define LOG_NS (60 * NS_PER_S)
+#define CHECK_NS (100 * NS_PER_MS) /* clients decide how often one is late */
 #define NETSTAT "/proc/self/net/netstat"
 
 /* struct tcp_info of Linux 6.7, from which on it ends with times of timeouts:
@@ -145,7 +146,8 @@ connecting_find(
 		return;
 	out->connecting = instant_plus(
 	    out->established, -(int64_t)a->timeouts_ms * NS_PER_MS);
-	arrival_check_queue(l, out->accepted);
+	if (instant_since(out->accepted, l->queue.checked) >= CHECK_NS)
+		arrival_check_queue(l, out->accepted);
 	if (!instant_is_set(l->queue.full) ||
 	    instant_before(l->queue.full, out->connecting))
 		out->synacks = a->info.tcpi_total_retrans;

@@ -6,8 +6,8 @@
  * clients try again after 1 s, 3 s and so on.
  *
  * Cost: a system call of some 0.4 us for each TCP connection; once a second,
- * while clients connect, one for each listener and a file of /proc.  Proxy
- * thread only. */
+ * while clients connect, one for each listener and a file of /proc, and at most
+ * ten times while SYN-ACKs were sent again.  Proxy thread only. */
 #pragma once
 
 #include "proxy/client/clients.h"
