@@ -95,7 +95,7 @@ def test_a_collection_is_hidden(servers, tailor):
             wait_until(lambda: len(searches.served) > before + 5 * CLIENTS,
                        "the other one serves")
             others = [name for name, (_, response)
-                      in list(searches.served.items())[before:]
+                      in list(searches.served.copy().items())[before:]
                       if response.get("X-Server") != active.name]
             for name in others[:2 * CLIENTS]:
                 tale = t.timeline(name)
