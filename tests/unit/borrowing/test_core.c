@@ -63,7 +63,7 @@ TEST(test_unfettered)
 TEST(test_policies)
 {
 	static const struct {
-		enum borrowing_policy policy;
+		int policy; /* as in core.h */
 		double rate_per_s, budget_ms, p99_ms, lanes;
 	} cases[] = {
 	    {BORROWING_IDLE, 20, 62.1, 37.9, 1},

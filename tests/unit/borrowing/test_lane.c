@@ -37,7 +37,7 @@ at(double ms)
 /* What is done at a time, and until when batch work may run then: ms after t0;
  * 0: not. */
 struct moment {
-	enum {
+	enum what {
 		BUSY,
 		IDLE,
 		ARRIVE,
@@ -197,8 +197,8 @@ TEST(test_clock_jumps_back)
 	    {START, 26, 0, 1, 25}, {FINISH, 27, 0, 0, 0},
 	    {IDLE, 28, FREELY, 0, 0}, {BUSY, 29, 39, 0, 0}, {.what = OVER}};
 
-	for (int policy = BORROWING_FIXED; policy < BORROWING_POLICIES;
-	     policy++)
+	for (enum borrowing_policy policy = BORROWING_FIXED;
+	     policy < BORROWING_POLICIES; policy++)
 		play(stage_new(policy, 10), moments);
 }
 
@@ -207,8 +207,8 @@ TEST(test_clock_jumps_back)
 static void
 draw(struct moment *m, double *ms)
 {
-	static const int often[] = {BUSY, IDLE, ARRIVE, ARRIVE, WITHDRAW, START,
-	    START, FINISH, FINISH, LOOK};
+	static const enum what often[] = {BUSY, IDLE, ARRIVE, ARRIVE, WITHDRAW,
+	    START, START, FINISH, FINISH, LOOK};
 
 	*ms += (double)unit_draw(2000) / 1000;
 	*m = (struct moment){.what = often[unit_draw(10)],
@@ -238,7 +238,8 @@ TEST(test_budget_holds_in_any_order)
 	    [BORROWING_REFRESH] = 3,
 	    [BORROWING_DYNAMIC] = 6};
 
-	for (int policy = BORROWING_IDLE; policy < BORROWING_DEBT; policy++) {
+	for (enum borrowing_policy policy = BORROWING_IDLE;
+	     policy < BORROWING_DEBT; policy++) {
 		struct stage *s = stage_new(policy, 3);
 		double ms = 0, last_ms = 0, sum_ms = 0, worst_ms = 0;
 
@@ -268,7 +269,8 @@ TEST(test_budget_holds_in_any_order)
 /* Goal: asking more often changes nothing. */
 TEST(test_asking_changes_nothing)
 {
-	for (int policy = 0; policy < BORROWING_POLICIES; policy++) {
+	for (enum borrowing_policy policy = 0; policy < BORROWING_POLICIES;
+	     policy++) {
 		struct stage one, other;
 		double ms = 0, before_ms;
 
