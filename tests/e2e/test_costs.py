@@ -8,6 +8,7 @@ import pytest
 
 from rig.client import Client
 from rig.ports import free_port
+from rig.wait import wait_until
 
 REQUESTS = 200
 SECONDLY = 100  # the most calls that come with seconds, not with requests
@@ -18,6 +19,12 @@ def one_after_the_other(client, n):
     for _ in range(n):
         client.request(target="/")
         assert client.response().status == 200
+
+
+def is_asleep(pid):
+    """True if the process's first thread is blocked in a system call."""
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        return f.read().rpartition(")")[2].split()[0] == "S"
 
 
 @pytest.fixture
@@ -36,6 +43,8 @@ def calls(tmp_path):
             tracer.wait(10)
             pytest.skip(f"strace: {said}")
         act()
+        # The last response may be with the client before its call is counted.
+        wait_until(lambda: is_asleep(t.pid), "the proxy's thread sleeps")
         tracer.terminate()
         tracer.wait(10)
         found = re.findall(
