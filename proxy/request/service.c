@@ -164,8 +164,10 @@ server_pace(const struct server *s)
 	/* A probe or its process shows when it is up again. */
 	if (h->state < SERVER_WARMING)
 		return PROXY_CALM;
-	if (h->state != SERVER_READY || h->hazards != 0)
+	if (h->hazards != 0)
 		return PROXY_PENDING;
+	if (h->state == SERVER_WARMING)
+		return PROXY_CALM;
 	return hedging_probe_wanted(s->upstream->hedging, s->index)
 		   ? PROXY_CALM
 		   : PROXY_REST;
