@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/permission.h"
 
@@ -17,6 +18,9 @@
 #define PAGE_SOON_TRIES 100
 #define PAGE_LATER_NS (5 * NS_PER_S)
 #define PAGE_CHECK_NS (1 * NS_PER_S)
+/* How many times it is not searched while no process has mapped memory: one
+ * that had its page may have begun to serve. */
+#define PAGE_SKIPS 20
 /* Retry period while there are no threads to watch. */
 #define THREAD_PERIOD_NS (100 * NS_PER_MS)
 #define THREAD_TRIES 100
@@ -130,7 +134,7 @@ process_drop_page(struct process *p)
 		process_command(p, COMMAND_PAGE_END, NULL);
 	p->page = NULL;
 	p->why[0] = '\0';
-	p->page_tries = 0;
+	p->page_tries = p->page_vain = 0;
 }
 
 /* Our child's wait status, without reaping it; 0 for other processes. */
@@ -538,6 +542,38 @@ process_open_page(struct process *p, pid_t owner)
 	return true;
 }
 
+/* The size of the set's address spaces, pages. */
+static uint64_t
+process_extent(const struct process *p)
+{
+	unsigned long pages;
+	uint64_t extent = 0;
+	char text[128];
+
+	for (unsigned i = 0; i < p->family.count; i++) {
+		file_read_line(text, sizeof(text), "/proc/%d/statm",
+		    (int)p->family.pid[i]);
+		if (sscanf(text, "%lu", &pages) == 1)
+			extent += pages;
+	}
+	return extent;
+}
+
+/* True if a search for the page may find one: each process has its turns, then
+ * again if one has mapped memory, as a JVM does with its page.  A search reads
+ * /tmp and the process's mappings, half a millisecond. */
+static bool
+process_page_may_be(struct process *p)
+{
+	unsigned turns = 2 * p->family.count + 1;
+	uint64_t extent = process_extent(p);
+
+	if (extent != p->page_extent || p->page_vain >= turns + PAGE_SKIPS)
+		p->page_vain = 0;
+	p->page_extent = extent;
+	return p->page_vain++ < turns;
+}
+
 /* Find the page, or check that the present one is still valid. */
 static int64_t
 process_turn_page(struct process *p, struct instant now)
@@ -560,7 +596,7 @@ process_turn_page(struct process *p, struct instant now)
 		process_drop_page(p);
 		next_ns = PAGE_SOON_NS;
 	} else if ((p->page == NULL || hsperf_page_is_stale(p->page)) &&
-		   !process_open_page(p, owner)) {
+		   !(process_page_may_be(p) && process_open_page(p, owner))) {
 		next_ns = ++p->page_tries < PAGE_SOON_TRIES ? PAGE_SOON_NS
 							    : PAGE_LATER_NS;
 	}

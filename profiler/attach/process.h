@@ -63,6 +63,8 @@ struct process {
 	char fix[PERMISSION_TEXT]; /* what changes that */
 	bool foreign;		   /* we may not examine its process */
 	unsigned page_tries;
+	unsigned page_vain;   /* searches, since one could find more */
+	uint64_t page_extent; /* process_extent() at the last one */
 	struct instant find_at, page_at, thread_at; /* next attempts */
 	struct instant sockets_at; /* when to compare the address's sockets */
 	struct instant doubt_end;  /* a thread ended: check until then */

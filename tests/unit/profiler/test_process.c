@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -369,6 +370,75 @@ TEST(test_page_below)
 	rmdir(directory);
 }
 
+/* A process that maps memory for each byte it gets, and says so. */
+static pid_t
+mapper_new(int bytes, int done)
+{
+	pid_t pid = fork();
+	char c;
+
+	assert_true(pid >= 0);
+	while (pid == 0)
+		if (read(bytes, &c, 1) != 1 ||
+		    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0) == MAP_FAILED ||
+		    write(done, &c, 1) != 1)
+			_exit(0);
+	return pid;
+}
+
+/* Goal: a page is not searched again and again in a process that has none, but
+ * once it has mapped memory, and after a while. */
+TEST(test_no_page)
+{
+	char directory[] = "/tmp/hsperfdata_tailor-XXXXXX", path[64];
+	struct hsperf_page *page;
+	struct fake_page fake;
+	int bytes[2], done[2];
+	struct process *p;
+	struct attach a;
+	pid_t pid;
+	char c = 0;
+
+	assert_int_equal(pipe(bytes) + pipe(done), 0);
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/0", directory);
+	fake_init(&fake, path);
+	fake_add_jvm(&fake, "G1");
+	for (int maps = 0; maps < 2; maps++) {
+		struct instant now = instant_now();
+
+		pid = mapper_new(bytes[0], done[1]);
+		p = attach_one(&a, true);
+		process_assign(p, pid);
+		settle(p, &now);
+		turns(p, &now);
+		page_name(path, directory, pid);
+		turns(p, &now);
+		assert_null(p->page);
+		if (maps) {
+			assert_int_equal(write(bytes[1], &c, 1), 1);
+			assert_int_equal(read(done[0], &c, 1), 1);
+			now = instant_plus(now, NS_PER_S);
+			process_turn(p, false, false, now);
+		} else {
+			turns(p, &now);
+		}
+		page = p->page;
+		assert_non_null(page);
+		hsperf_page_free(&page);
+		child_kill(pid);
+		attach_fini(&a);
+	}
+	fake_fini(&fake);
+	unlink(path);
+	for (int i = 0; i < 2; i++) {
+		close(bytes[i]);
+		close(done[i]);
+	}
+	rmdir(directory);
+}
+
 /* Goal: only what listens on the server's address serves: a JVM that the server
  * has started for something else has no say by its page or its agent; nor has
  * the main one, once another listens. */
@@ -404,7 +474,8 @@ TEST(test_a_helper)
 	assert_int_equal(channel_listener_server_of(&a.listener, &worker), -1);
 	/* Nothing listens yet: the main one may be it. */
 	page_name(path, directory, agent.pid);
-	turns(p, &now);
+	for (int i = 0; i < 3; i++) /* until searched again */
+		turns(p, &now);
 	page = p->page;
 	assert_non_null(page);
 	a.listener.unsure = false;
