@@ -88,6 +88,7 @@ struct analysis_question {
 	bool known;	      /* request is filled in beyond its id */
 	bool keep;	      /* put the tale into the store */
 	bool account;	      /* KEEP: make an account */
+	bool counted;	      /* KEEP: it was asked for once, as slow */
 	enum account_stratum stratum; /* KEEP: SLOWEST is rarely left out */
 	uint32_t stands;	      /* of the account; accounts_add */
 	char route[ACCOUNT_ROUTE];    /* of the account; BLAME: "": all */

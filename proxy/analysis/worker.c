@@ -549,7 +549,8 @@ explain_and_keep(struct tale_work *w, const struct analysis_question *q,
 		    stored && q->kind == ANALYSIS_TALE ? said.reason
 						       : q->reason,
 		    &said);
-	if (q->reason == TALE_REASON_TARGET && q->kind == ANALYSIS_KEEP)
+	if (q->reason == TALE_REASON_TARGET && q->kind == ANALYSIS_KEEP &&
+	    !q->counted)
 		count_causes(w, story);
 	if (q->account)
 		account(w, q, story);

@@ -113,10 +113,17 @@ arrival_check_queue(struct listener *l, struct instant now)
 	if (n > q->drops - before.drops)
 		n = q->drops - before.drops;
 	if (!instant_is_set(before.checked) || n == 0 ||
-	    !account_read(l->fd, &a) ||
-	    (before.longest <= a.info.tcpi_sacked &&
-		before.drained <= a.info.tcpi_sacked))
+	    !account_read(l->fd, &a))
 		return;
+	if (before.longest <= a.info.tcpi_sacked &&
+	    before.drained <= a.info.tcpi_sacked) {
+		/* The rest of the backlog is not accepted yet. */
+		if (before.drained > 0) {
+			*q = before;
+			q->checked = now;
+		}
+		return;
+	}
 	q->full = now;
 	l->clients->metrics->dropped += n;
 	if (instant_is_set(q->logged) && instant_since(now, q->logged) < LOG_NS)

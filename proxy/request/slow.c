@@ -255,6 +255,7 @@ slow_late(struct proxy *p, const struct tale_request *t)
 	struct analysis_question q = {.kind = ANALYSIS_KEEP,
 	    .known = true,
 	    .keep = true,
+	    .counted = was_slow,
 	    .reason = TALE_REASON_TARGET,
 	    .request = *t};
 

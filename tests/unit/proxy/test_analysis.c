@@ -146,6 +146,25 @@ TEST(test_asked_for_comes_first)
 		assert_int_not_equal(++tries, 100);
 }
 
+/* Goal: a slow request whose response is then acknowledged late, too, is
+ * counted once. */
+TEST(test_counted_once)
+{
+	struct analysis *a = analysis_begin(0, 1);
+	struct instant now = instant_now();
+	struct analysis_question q = question(ANALYSIS_KEEP, 1, now);
+
+	assert_true(analysis_ask(a, &q));
+	q.counted = true;
+	q.request.acknowledged = instant_plus(now, NS_PER_S);
+	assert_true(analysis_ask(a, &q));
+	ask(a, ANALYSIS_KEEP, 2, now);
+	while (analysis_stats(a)->tales < 2)
+		sched_yield();
+	assert_int_equal(causes(a), 2);
+	analysis_end(a);
+}
+
 /*
  * Goal: an answer waits for no tale that no client asked for, though that one
  * waits for its events; a list waits for some, and not for long.
