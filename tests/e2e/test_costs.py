@@ -8,6 +8,7 @@ import pytest
 
 from rig.client import Client
 from rig.ports import free_port
+from rig.process import state_of
 from rig.wait import wait_until
 
 REQUESTS = 200
@@ -19,12 +20,6 @@ def one_after_the_other(client, n):
     for _ in range(n):
         client.request(target="/")
         assert client.response().status == 200
-
-
-def is_asleep(pid):
-    """True if the process's first thread is blocked in a system call."""
-    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
-        return f.read().rpartition(")")[2].split()[0] == "S"
 
 
 @pytest.fixture
@@ -44,7 +39,7 @@ def calls(tmp_path):
             pytest.skip(f"strace: {said}")
         act()
         # The last response may be with the client before its call is counted.
-        wait_until(lambda: is_asleep(t.pid), "the proxy's thread sleeps")
+        wait_until(lambda: state_of(t.pid) == "S", "the proxy sleeps")
         tracer.terminate()
         tracer.wait(10)
         found = re.findall(
