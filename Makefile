@@ -49,7 +49,7 @@ ROOMS := base talechain/events talechain/timeline talechain/tale \
 	 talechain/symbols talechain/store talechain/render config \
 	 profiler/counters profiler/options profiler/processes \
 	 profiler/channels profiler/jvm profiler/kernel profiler/runtimes \
-	 profiler/rates profiler/observer profiler/attach profiler shim \
+	 profiler/rates profiler/observer profiler/attach profiler shim borrow \
 	 hedging borrowing http http/client blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
@@ -97,6 +97,7 @@ NEEDS_profiler  := profiler/attach profiler/observer profiler/rates \
 		   profiler/channels profiler/processes profiler/options \
 		   profiler/counters talechain/timeline talechain/events base
 NEEDS_shim      := profiler talechain/timeline talechain/events base
+NEEDS_borrow    := base
 NEEDS_hedging   := talechain/events base
 NEEDS_borrowing := base
 NEEDS_http      :=
@@ -117,7 +118,7 @@ NEEDS_proxy/request    := proxy/analysis proxy/access_log proxy/client \
 NEEDS_proxy/admin      := proxy/request proxy/analysis proxy/access_log \
 			  proxy/client proxy/upstream proxy/stats proxy/net http \
 			  hedging blame profiler talechain config base
-NEEDS_daemon    := shim proxy http hedging blame profiler talechain config base
+NEEDS_daemon    := borrow shim proxy http hedging blame profiler talechain config base
 NEEDS_loadgen/send   := http base
 NEEDS_loadgen/stats  := loadgen/send http base
 NEEDS_loadgen/report := loadgen/stats loadgen/send http base
@@ -370,8 +371,9 @@ $(BUILD)/man/tailor-timeline.5: docs/tailor-timeline.5.scd $(BUILD)/causes.txt
 
 # What --help says of the options, and GET / of requests, is not said twice.
 $(BUILD)/man/tailor.8: proxy/admin/page/index.txt
-HELPED := tailor.8 tailorctl.1 tailor-load.1 tailor-shim.1
+HELPED := tailor.8 tailorctl.1 tailor-load.1 tailor-shim.1 tailor-borrow.1
 $(BUILD)/man/tailor-shim.1: HELP := tailor shim
+$(BUILD)/man/tailor-borrow.1: HELP := tailor borrow
 $(HELPED:%=$(BUILD)/man/%): $(BUILD)/man/%: docs/%.scd tools/help-options \
     $(BUILD)/tailor $(BUILD)/tailorctl $(BUILD)/tailor-load
 	@mkdir -p $(@D)

@@ -313,6 +313,15 @@ letters_take(struct parse *p, const char *letter)
 	return err;
 }
 
+/* True if all that follows the first word is the command's, options too. */
+static bool
+takes_rest(const struct line_command *c)
+{
+	size_t n = strlen(c->argument);
+
+	return n >= 3 && strcmp(c->argument + n - 3, "...") == 0;
+}
+
 /* Take the options, and move the other words to the front.  Returns 0 with the
  * number of words in *count, 1 (help was printed) or -EINVAL. */
 static int
@@ -325,9 +334,10 @@ options_take(struct parse *p, int *count)
 	for (p->at = 1; err == 0 && p->at < p->argc;) {
 		char *word = p->argv[p->at++];
 
-		if (ended || word[0] != '-' || word[1] == '\0')
+		if (ended || word[0] != '-' || word[1] == '\0') {
 			p->argv[1 + (*count)++] = word;
-		else if (strcmp(word, "--") == 0)
+			ended |= takes_rest(&p->l->command[0]);
+		} else if (strcmp(word, "--") == 0)
 			ended = true;
 		else if (word[1] == '-')
 			err = long_take(p, word);
@@ -356,6 +366,11 @@ usage(const struct command_line *l, unsigned command, char out[LINE_WHY])
 {
 	const struct line_command *c = &l->command[command];
 
+	if (takes_rest(c)) {
+		snprintf(out, LINE_WHY, "%s [OPTION]... %s", l->program,
+		    c->argument);
+		return out;
+	}
 	snprintf(out, LINE_WHY, "%s%s%s%s%s [OPTION]...", l->program,
 	    c->name[0] != '\0' ? " " : "", c->name,
 	    c->argument[0] != '\0' ? " " : "", c->argument);
@@ -411,7 +426,7 @@ words_check(struct parse *p, const struct line_words *w)
 			    usage(p->l, w->command, use));
 		at += n + strspn(at + n, " ");
 	}
-	if (w->count <= most)
+	if (w->count <= most || takes_rest(c))
 		return 0;
 	for (int i = 0; p->l->explain != NULL && i < w->count; i++)
 		if (p->l->explain(c, w->word[i], p->why))

@@ -54,8 +54,10 @@ option_set option_choice, option_chosen; /* unsigned: index in values;
 					    const char *: the word */
 
 struct line_command {
-	const char *name;     /* "" (first only): runs if none is named */
-	const char *argument; /* words that follow: "ID", "[ID]", "A B"; "" */
+	const char *name; /* "" (first only): runs if none is named */
+	/* Words that follow: "ID", "[ID]", "A B"; "".  "A...", of a program's
+	 * only command: A and all that follows, options too. */
+	const char *argument;
 	const char *help;
 	const char *values; /* of the argument, as in option_row; NULL: none */
 };

@@ -19,7 +19,7 @@ later(struct instant one, struct instant other)
 	return instant_before(one, other) ? other : one;
 }
 
-/* What borrowing has cost a request that runs. */
+/* Return what borrowing has cost a request that runs. */
 static int64_t
 cost_ns(const struct alone_request *r, struct instant now)
 {

@@ -23,8 +23,8 @@
 struct alone_request {
 	struct instant arrived, begun;
 	struct instant start; /* alone; a lower bound while others run */
-	/* What borrowing had cost it at from; since then, and until, batch work
-	 * runs beside it. */
+	/* The cost of borrowing at from; since then, and until, batch work runs
+	 * beside it. */
 	int64_t cost_ns;
 	struct instant from, until;
 	double loss;

@@ -140,7 +140,7 @@ clock_look(struct borrowing_lane *l, struct instant now)
 	l->seen = now;
 }
 
-/* What was to happen has happened: until when batch work may run now. */
+/* Return until when batch work may run, after what has happened. */
 static struct instant
 decide(struct borrowing_lane *l, struct instant now)
 {

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/topology.h"
+#include "borrow/borrow.h"
 #include "config/config.h"
 #include "daemon/beside.h"
 #include "daemon/daemon.h"
@@ -381,6 +382,8 @@ main(int argc, char **argv)
 	file_open_standard();
 	if (argc > 1 && strcmp(argv[1], "shim") == 0)
 		return shim_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "borrow") == 0)
+		return borrow_main(argc - 1, argv + 1);
 	settings_parse(&settings, argc, argv);
 	activation_init();
 	config = config_first(&settings);

@@ -96,7 +96,8 @@ def built_pages(tmp_path_factory):
     pages["tailor.conf.5"] = output(build / "tailor", "--manual")
     for name, *command in (("tailor.8", "tailor"), ("tailorctl.1", "tailorctl"),
                            ("tailor-load.1", "tailor-load"),
-                           ("tailor-shim.1", "tailor", "shim")):
+                           ("tailor-shim.1", "tailor", "shim"),
+                           ("tailor-borrow.1", "tailor", "borrow")):
         options = output("tools/help-options", cwd=ROOT, stdin=None,
                          input=output(build / command[0], *command[1:],
                                       "--help"))
@@ -221,7 +222,8 @@ def test_every_program_and_file_has_its_page(installed):
             ("man8/tailor.8", "usr/sbin/tailor", "--help"),
             ("man1/tailorctl.1", "usr/bin/tailorctl", "--help"),
             ("man1/tailor-load.1", "usr/bin/tailor-load", "--help"),
-            ("man1/tailor-shim.1", "usr/sbin/tailor", "shim", "--help")):
+            ("man1/tailor-shim.1", "usr/sbin/tailor", "shim", "--help"),
+            ("man1/tailor-borrow.1", "usr/sbin/tailor", "borrow", "--help")):
         text = (man / page).read_text().replace("\\-", "-").replace(
             "\\fB", "").replace("\\fR", "").replace("\\fI", "")
         options = set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]+)", output(

@@ -43,8 +43,13 @@ static struct taken taken;
 static struct line_words words;
 static char why[LINE_WHY], text[256];
 
+/* A program that runs another one. */
+static const struct line_command runs[] = {{"", "PROGRAM...", "run", NULL}};
+static const struct command_line runner = {
+    .program = "r", .command = runs, .commands = 1, .row = rows, .rows = 2};
+
 static int
-parse(const char *given)
+parse_as(const struct command_line *l, const char *given)
 {
 	char *argv[16] = {(char[]){"p"}}, *rest = text, *word;
 	int argc = 1, err;
@@ -55,8 +60,14 @@ parse(const char *given)
 		argv[argc++] = word;
 	memcpy(kept, argv, sizeof(argv));
 	taken = (struct taken){.choice = 9};
-	err = line_parse(&line, &taken, argc, kept, &words, why);
+	err = line_parse(l, &taken, argc, kept, &words, why);
 	return err;
+}
+
+static int
+parse(const char *given)
+{
+	return parse_as(&line, given);
 }
 
 TEST(test_taken)
@@ -76,6 +87,23 @@ TEST(test_taken)
 	assert_int_equal(taken.number, 7);
 	assert_int_equal(parse("pin --n 3 x"), 0);
 	assert_int_equal(taken.number, 3);
+}
+
+/* Goal: what follows the program's name is its own, options too. */
+TEST(test_rest)
+{
+	assert_int_equal(parse_as(&runner, "-f x -t --nosuch -- y"), 0);
+	assert_true(taken.flag);
+	assert_null(taken.text);
+	assert_int_equal(words.count, 5);
+	assert_string_equal(words.word[0], "x");
+	assert_string_equal(words.word[1], "-t");
+	assert_string_equal(words.word[3], "--");
+	assert_int_equal(parse_as(&runner, "-- -x -f"), 0);
+	assert_int_equal(words.count, 2);
+	assert_string_equal(words.word[0], "-x");
+	assert_int_equal(parse_as(&runner, "-f"), -EINVAL);
+	assert_non_null(strstr(why, "r [OPTION]... PROGRAM..."));
 }
 
 TEST(test_refused)

@@ -1,0 +1,257 @@
+/* command.c: the command line of `tailor borrow`. */
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/command_line.h"
+#include "base/instant.h"
+#include "base/topology.h"
+#include "borrow/borrow.h"
+#include "borrow/group.h"
+#include "borrow/job.h"
+
+#define STATUS_FAILED 125
+#define STATUS_DENIED 126
+#define STATUS_MISSING 127
+#define LANES_TEXT 256
+
+struct borrow_command {
+	int64_t pid; /* 0: none */
+	const char *cpus;
+	bool dry, quiet;
+};
+
+/* How the program is run. */
+struct loan {
+	struct idle_group group;
+	cpu_set_t lanes;
+	const char *refused; /* what enter() could not do */
+};
+
+#define AT(member) .at = offsetof(struct borrow_command, member)
+static const struct option_row rows[] = {
+    {"cpus", 0, "LIST", "run there: 0-3,8 (default: where we may)", option_text,
+	AT(cpus), .values = ""},
+    {"pid", 0, "PID", "run where this process may", option_number, AT(pid),
+	.low = 1, .high = INT32_MAX, .values = ""},
+    {"dry-run", 'n', NULL, "only print what would be done", option_flag,
+	AT(dry)},
+    {"quiet", 'q', NULL, "do not print at the end what was lent", option_flag,
+	AT(quiet)},
+};
+
+static const struct line_command commands[] = {
+    {"", "COMMAND...", "run it", NULL},
+};
+
+static const struct command_line line = {
+    .program = "tailor borrow",
+    .about = "Runs COMMAND in the CPU time that everything else leaves over:\n"
+	     "a thread of any other group that wakes preempts it at once.",
+    .end = "\nExit status: COMMAND's; 125 if it was not begun, 126 if it\n"
+	   "cannot be executed, 127 if it is not found.\n"
+	   "See tailor-borrow(1).",
+    .command = commands,
+    .commands = COUNT(commands),
+    .row = rows,
+    .rows = COUNT(rows),
+};
+
+static void
+complain(const char *what, const char *why, const char *fix)
+{
+	fprintf(stderr, "tailor borrow: %s%s%s%s%s\n", what, *why ? ": " : "",
+	    why, *fix ? "; " : "", fix);
+}
+
+/* The CPUs on which any thread of a process may run.  0 or a negative errno. */
+static int
+lanes_of(pid_t pid, cpu_set_t *out)
+{
+	char path[32];
+	struct dirent *e;
+	cpu_set_t one;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	if (d == NULL)
+		return errno == ENOENT ? -ESRCH : -errno;
+	CPU_ZERO(out);
+	while ((e = readdir(d)) != NULL)
+		if (e->d_name[0] != '.' &&
+		    sched_getaffinity((pid_t)strtol(e->d_name, NULL, 10),
+			sizeof(one), &one) == 0)
+			CPU_OR(out, out, &one);
+	closedir(d);
+	return CPU_COUNT(out) > 0 ? 0 : -ESRCH;
+}
+
+/* Find where to run.  False after saying what is wrong. */
+static bool
+lanes_find(const struct borrow_command *c, cpu_set_t *out)
+{
+	char mine[LANES_TEXT];
+	cpu_set_t own;
+	int err = 0;
+
+	if (sched_getaffinity(0, sizeof(own), &own) < 0) {
+		complain("own CPUs", strerror(errno), "");
+		return false;
+	}
+	*out = own;
+	if (c->cpus != NULL)
+		err = topology_parse_cpus(c->cpus, out);
+	else if (c->pid != 0)
+		err = lanes_of((pid_t)c->pid, out);
+	if (err < 0 && c->cpus != NULL) {
+		complain(c->cpus, "not a list of CPUs", "give one like 0-3,8");
+		return false;
+	}
+	if (err < 0) {
+		complain("--pid", strerror(-err), "give a running process");
+		return false;
+	}
+	CPU_AND(out, out, &own);
+	if (CPU_COUNT(out) > 0)
+		return true;
+	complain("none of these CPUs may be used here", "those that may are",
+	    topology_format_cpus(&own, mine, sizeof(mine)));
+	return false;
+}
+
+/* In the new process. */
+static int
+enter(void *user)
+{
+	static const struct sched_param none = {0};
+	struct loan *l = user;
+	int err = group_join(&l->group);
+
+	if (err < 0)
+		return err;
+	if (sched_setaffinity(0, sizeof(l->lanes), &l->lanes) < 0 ||
+	    sched_setscheduler(0, SCHED_IDLE, &none) < 0)
+		return -errno;
+	return 0;
+}
+
+static const char *
+brake_text(const struct idle_group *g)
+{
+	switch (g->brake) {
+	case GROUP_IDLE:
+		return "cpu.idle: a thread of any other group preempts at once";
+	case GROUP_WEIGHT:
+		return "the lowest weight: others get most of a shared CPU";
+	case GROUP_NONE:
+		break;
+	}
+	return "none";
+}
+
+static void
+dry_print(const struct loan *l, const struct group_place *place)
+{
+	char lanes[LANES_TEXT];
+
+	printf("lanes  %s\n",
+	    topology_format_cpus(&l->lanes, lanes, sizeof(lanes)));
+	printf("brake  %s\n", brake_text(&l->group));
+	if (l->group.why[0] != '\0')
+		printf("       not a better one: %s; %s\n", l->group.why,
+		    l->group.fix);
+	if (l->group.brake != GROUP_NONE)
+		printf("group  %s (cgroup v%u)%s\n", l->group.path,
+		    place->version,
+		    place->contained ? ", beside those of this container only"
+				     : "");
+	printf("time   %s\n", group_cpu_ns(&l->group) >= 0
+				  ? "the group's account, without cost"
+				  : "of processes that were waited for");
+}
+
+static void
+end_print(const struct loan *l, const struct job_end *end)
+{
+	int64_t cpu_ns = group_cpu_ns(&l->group);
+	double wall_s = (double)end->wall_ns / NS_PER_S;
+
+	if (cpu_ns < 0)
+		cpu_ns = end->cpu_ns;
+	fprintf(stderr, "tailor borrow: lent %.2f of %d CPUs for %.3g s\n",
+	    end->wall_ns > 0 ? (double)cpu_ns / (double)end->wall_ns : 0,
+	    CPU_COUNT(&l->lanes), wall_s);
+}
+
+static int
+run(struct loan *l, char **argv, bool quiet)
+{
+	struct job_end end = {0};
+	int entered, err = job_run(argv, enter, l, &end, &entered);
+	unsigned left;
+
+	if (err == 0 && !quiet)
+		end_print(l, &end);
+	left = group_remove(&l->group);
+	if (left > 0)
+		fprintf(stderr,
+		    "tailor borrow: %u of its processes still run, in the "
+		    "group\n",
+		    left);
+	if (err == 0)
+		job_exit(end.status);
+	if (!entered) {
+		complain("cannot set it up", strerror(-err), "");
+		return STATUS_FAILED;
+	}
+	complain(argv[0], strerror(-err), "");
+	return err == -ENOENT ? STATUS_MISSING : STATUS_DENIED;
+}
+
+int
+borrow_main(int argc, char **argv)
+{
+	static struct loan loan;
+	static struct group_place place;
+	struct borrow_command c = {0};
+	struct line_words words;
+	char why[LINE_WHY];
+	int err = line_parse(&line, &c, argc, argv, &words, why);
+
+	if (err > 0)
+		return 0;
+	if (err == 0 && c.cpus != NULL && c.pid != 0) {
+		snprintf(why, sizeof(why), "--cpus or --pid, not both");
+		err = -EINVAL;
+	}
+	if (err < 0) {
+		line_complain(&line, why);
+		return STATUS_FAILED;
+	}
+	words.word[words.count] = NULL; /* the words are moved in argv */
+	if (!lanes_find(&c, &loan.lanes))
+		return STATUS_FAILED;
+	group_find(&place, "");
+	group_make(&loan.group, &place, getpid());
+	if (c.dry) {
+		dry_print(&loan, &place);
+		group_remove(&loan.group);
+		return 0;
+	}
+	if (loan.group.brake == GROUP_NONE) {
+		complain("nothing would hold it back", loan.group.why,
+		    loan.group.fix);
+		return STATUS_FAILED;
+	}
+	if (loan.group.why[0] != '\0')
+		complain("it is held back less well", loan.group.why,
+		    loan.group.fix);
+	return run(&loan, words.word, c.quiet);
+}

@@ -1,0 +1,255 @@
+#include "borrow/group.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#define PREFIX "tailor-borrow-"
+/* The inode of the first cgroup namespace (PROC_CGROUP_INIT_INO). */
+#define FIRST_NAMESPACE "cgroup:[4026531835]"
+
+static bool
+has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (; *list != '\0'; list += strcspn(list, " "), list += *list == ' ')
+		if (strncmp(list, word, n) == 0 &&
+		    (list[n] == ' ' || list[n] == '\0'))
+			return true;
+	return false;
+}
+
+/* Take a mount of cgroups into account. */
+static void
+mount_use(struct group_place *out, const char *root, const struct mntent *m)
+{
+	char words[256];
+	bool v2 = strcmp(m->mnt_type, "cgroup2") == 0;
+
+	if (!v2 && strcmp(m->mnt_type, "cgroup") != 0)
+		return;
+	if (!v2 && hasmntopt(m, "cpuacct") != NULL)
+		snprintf(
+		    out->usage, sizeof(out->usage), "%s%s", root, m->mnt_dir);
+	if (v2 && (!file_read_line(words, sizeof(words),
+		       "%s%s/cgroup.controllers", root, m->mnt_dir) ||
+		      !has_word(words, "cpu")))
+		return;
+	if (!v2 && hasmntopt(m, "cpu") == NULL)
+		return;
+	snprintf(out->path, sizeof(out->path), "%s%s", root, m->mnt_dir);
+	out->version = v2 ? 2 : 1;
+	/* Version 2 hands the controller to the groups below on request. */
+	if (!v2 || (file_read_line(words, sizeof(words),
+			"%s/cgroup.subtree_control", out->path) &&
+		       has_word(words, "cpu")))
+		return;
+	out->version = 0;
+	snprintf(out->why, sizeof(out->why),
+	    "groups have no CPU controller: it is not in "
+	    "%.60s/cgroup.subtree_control",
+	    m->mnt_dir);
+	snprintf(out->fix, sizeof(out->fix),
+	    "as root: echo +cpu > %.60s/cgroup.subtree_control", m->mnt_dir);
+}
+
+void
+group_find(struct group_place *out, const char *root)
+{
+	char path[PATH_MAX], line[PATH_MAX], space[64] = "";
+	struct mntent m;
+	FILE *f;
+
+	memset(out, 0, sizeof(*out));
+	snprintf(out->why, sizeof(out->why),
+	    "this kernel has no CPU controller for groups, or it is not "
+	    "mounted");
+	snprintf(out->fix, sizeof(out->fix),
+	    "boot without cgroup_disable=cpu; in a container, mount "
+	    "/sys/fs/cgroup");
+	snprintf(path, sizeof(path), "%s/proc/self/ns/cgroup", root);
+	if (readlink(path, space, sizeof(space) - 1) > 0)
+		out->contained = strcmp(space, FIRST_NAMESPACE) != 0;
+	snprintf(path, sizeof(path), "%s/proc/self/mounts", root);
+	f = setmntent(path, "re");
+	if (f == NULL)
+		return;
+	while (getmntent_r(f, &m, line, sizeof(line)) != NULL)
+		if (out->version == 0 || strcmp(m.mnt_type, "cgroup") == 0)
+			mount_use(out, root, &m);
+	endmntent(f);
+}
+
+/* Remove the empty groups of processes that are gone. */
+static void
+remove_left(const char *top)
+{
+	char path[PATH_MAX];
+	DIR *d = opendir(top);
+	struct dirent *e;
+	long pid;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		pid = strtol(e->d_name + strlen(PREFIX), NULL, 10);
+		if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+			continue;
+		snprintf(path, sizeof(path), "%s/%.64s", top, e->d_name);
+		rmdir(path); /* fails while processes are in it */
+	}
+	if (d != NULL)
+		closedir(d);
+}
+
+/* Write a file of a group.  0 or a negative errno. */
+static int
+put(const char *directory, const char *file, const char *text)
+{
+	char path[PATH_MAX + 32];
+	int fd, err = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static int
+make(char out[PATH_MAX], const char *top, pid_t pid)
+{
+	snprintf(out, PATH_MAX, "%s/" PREFIX "%d", top, (int)pid);
+	if (mkdir(out, 0755) < 0 && errno != EEXIST) {
+		out[0] = '\0';
+		return -errno;
+	}
+	return 0;
+}
+
+/* Have what is in the group wait for all others. */
+static int
+brake(struct idle_group *g, unsigned version)
+{
+	int err = put(g->path, "cpu.idle", "1");
+
+	if (err == 0) {
+		g->brake = GROUP_IDLE;
+		return 0;
+	}
+	err = version == 2 ? put(g->path, "cpu.weight", "1")
+			   : put(g->path, "cpu.shares", "2");
+	if (err == 0)
+		g->brake = GROUP_WEIGHT;
+	snprintf(g->why, sizeof(g->why), "this kernel has no cpu.idle");
+	snprintf(g->fix, sizeof(g->fix), "Linux 5.15 or newer");
+	return err;
+}
+
+void
+group_make(struct idle_group *g, const struct group_place *place, pid_t pid)
+{
+	int err;
+
+	memset(g, 0, sizeof(*g));
+	if (place->version == 0) {
+		memcpy(g->why, place->why, sizeof(g->why));
+		memcpy(g->fix, place->fix, sizeof(g->fix));
+		return;
+	}
+	remove_left(place->path);
+	err = make(g->path, place->path, pid);
+	if (err == 0)
+		err = brake(g, place->version);
+	/* Only for the sum at the end. */
+	if (err == 0 && place->version == 1 && place->usage[0] != '\0' &&
+	    strcmp(place->usage, place->path) != 0) {
+		remove_left(place->usage);
+		make(g->usage, place->usage, pid);
+	}
+	if (err == 0)
+		return;
+	if (g->path[0] != '\0')
+		rmdir(g->path);
+	g->path[0] = '\0';
+	snprintf(g->why, sizeof(g->why), "no group in %.80s: %s", place->path,
+	    strerror(-err));
+	snprintf(g->fix, sizeof(g->fix), "%s",
+	    err == -EACCES || err == -EPERM ? "run tailor borrow as root"
+	    : err == -EROFS ? "mount /sys/fs/cgroup writable in this container"
+			    : "");
+}
+
+int
+group_join(const struct idle_group *g)
+{
+	int err;
+
+	if (g->path[0] == '\0')
+		return 0;
+	err = put(g->path, "cgroup.procs", "0");
+	if (err == 0 && g->usage[0] != '\0')
+		err = put(g->usage, "cgroup.procs", "0");
+	return err;
+}
+
+int64_t
+group_cpu_ns(const struct idle_group *g)
+{
+	const char *at = g->usage[0] != '\0' ? g->usage : g->path;
+	char line[64];
+	long long value;
+
+	if (at[0] == '\0')
+		return -1;
+	if (file_read_line(line, sizeof(line), "%s/cpuacct.usage", at) &&
+	    sscanf(line, "%lld", &value) == 1)
+		return value;
+	/* Version 2; the first line is the sum. */
+	if (file_read_line(line, sizeof(line), "%s/cpu.stat", at) &&
+	    sscanf(line, "usage_usec %lld", &value) == 1)
+		return value * 1000;
+	return -1;
+}
+
+static unsigned
+members(const char *path)
+{
+	char file[PATH_MAX + 32], *text = NULL;
+	unsigned n = 0;
+	size_t length;
+
+	snprintf(file, sizeof(file), "%s/cgroup.procs", path);
+	if (file_read(file, &text, &length) < 0)
+		return 0;
+	for (size_t i = 0; i < length; i++)
+		n += text[i] == '\n';
+	free(text);
+	return n;
+}
+
+unsigned
+group_remove(struct idle_group *g)
+{
+	unsigned left = 0;
+
+	if (g->path[0] != '\0' && rmdir(g->path) < 0)
+		left = members(g->path);
+	if (g->usage[0] != '\0')
+		rmdir(g->usage);
+	g->path[0] = g->usage[0] = '\0';
+	return left;
+}

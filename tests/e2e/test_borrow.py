@@ -1,0 +1,223 @@
+"""Goal: a borrowed program behaves as if it ran by itself, in what everything
+else leaves over of the CPUs, and leaves nothing behind."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+from rig.process import children, ran, state_of
+from rig.wait import wait_until
+
+LOOP = "while :; do :; done"
+
+
+def borrow(build, *arguments, **options):
+    return ran(build / "tailor", "borrow", *arguments, **options)
+
+
+@pytest.fixture(name="braked", autouse=True)
+def braked_fixture(build):
+    """Skips where the kernel or our permissions do not allow it."""
+    status, out, err = borrow(build, "--dry-run", "true")
+    assert status == 0, err
+    if "brake  cpu.idle" not in out:
+        pytest.skip(out)
+
+
+@pytest.fixture
+def begin(build):
+    """begin(COMMAND...) is a running `tailor borrow` in a group of its own;
+    what of it still runs is killed at the end."""
+    begun = []
+
+    def start(*command, options=()):
+        p = subprocess.Popen(
+            [build / "tailor", "borrow", *options, *command], text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, process_group=0)
+        begun.append(p)
+        return p
+
+    yield start
+    for p in begun:
+        try:
+            os.killpg(p.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        p.communicate()
+
+
+def only_child(p):
+    """The process of the command, once it runs."""
+    return wait_until(lambda: [
+        pid for pid in children(p.pid)
+        if pathlib.Path(f"/proc/{pid}/comm").read_text() != "tailor\n"],
+        "it has begun")[0]
+
+
+def group(pid):
+    """The directory of a process's group of the CPU controller."""
+    groups = pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    mounts = [line.split() for line in
+              pathlib.Path("/proc/mounts").read_text().splitlines()]
+    for line in groups:
+        _, controllers, path = line.split(":", 2)
+        for _, at, kind, options, *_ in mounts:
+            if (kind == "cgroup" and "cpu" in controllers.split(",")
+                    and "cpu" in options.split(",")
+                    or kind == "cgroup2" and not controllers
+                    and "tailor-borrow" in path):
+                return pathlib.Path(at + path)
+    raise AssertionError(groups)
+
+
+def test_ends_as_the_command_does(build):
+    # Goal: exit status and output are the command's; the end says what it had.
+    status, out, err = borrow(build, "sh", "-c", "echo x; echo y >&2; exit 7")
+    assert (status, out) == (7, "x\n")
+    assert re.fullmatch(
+        r"y\ntailor borrow: lent \d+\.\d\d of \d+ CPUs for \S+ s\n", err), err
+    assert borrow(build, "-q", "--", "sh", "-c", "kill -USR1 $$") == (
+        -signal.SIGUSR1, "", "")
+
+
+def test_what_cannot_be_run(build, scratch):
+    # Goal: as env(1) has it, and nothing is left.
+    text = scratch / "text"
+    text.write_text("no program")
+    status, _, err = borrow(build, text)
+    assert status == 126 and "Permission denied" in err
+    status, _, err = borrow(build, "no-such-program")
+    assert status == 127 and "No such file" in err
+
+
+@pytest.mark.parametrize("wrong, says", [
+    ([], "COMMAND... is missing"),
+    (["--cpus", "0", "--pid", "1", "true"], "--cpus or --pid, not both"),
+    (["--cpus", "x", "true"], "give one like 0-3,8"),
+    (["--cpus", "1000", "true"], "those that may are"),
+    (["--pid", "2147483647", "true"], "give a running process"),
+    (["--nosuch", "true"], "unknown option --nosuch"),
+])
+def test_wrong_use(build, wrong, says):
+    status, out, err = borrow(build, *wrong)
+    assert status == 125 and says in err and not out
+
+
+def test_options_of_the_command(build):
+    # Goal: what follows the command's name is the command's.
+    assert borrow(build, "-q", "echo", "--cpus", "x", "--", "-q") == (
+        0, "--cpus x -- -q\n", "")
+
+
+def test_where_it_runs(begin):
+    # Goal: in an idle group of its own, under SCHED_IDLE, on the CPUs named; the
+    # group is gone with it.
+    first = min(os.sched_getaffinity(0))
+    p = begin("sleep", "100", options=["--cpus", str(first)])
+    pid = only_child(p)
+    of = group(pid)
+    assert of.name == f"tailor-borrow-{p.pid}"
+    assert (of / "cpu.idle").read_text() == "1\n"
+    assert os.sched_getscheduler(pid) == os.SCHED_IDLE
+    assert os.sched_getaffinity(pid) == {first}
+    p.terminate()
+    assert p.wait(60) == -signal.SIGTERM
+    assert not of.exists()
+    assert "of 1 CPUs for" in p.stderr.read()
+
+
+def test_same_cpus_as_a_process(begin):
+    # Goal: --pid: where any of its threads may run.
+    last = max(os.sched_getaffinity(0))
+    lender = subprocess.Popen(["sleep", "100"])
+    os.sched_setaffinity(lender.pid, {last})
+    p = begin("sleep", "100", options=["--pid", str(lender.pid)])
+    assert os.sched_getaffinity(only_child(p)) == {last}
+    lender.kill()
+    lender.wait()
+
+
+def used_s(pid):
+    """The CPU time of a process, s."""
+    return int(pathlib.Path(f"/proc/{pid}/schedstat").read_text()
+               .split()[0]) / 1e9
+
+
+def test_it_yields(begin):
+    # Goal: beside a program that wants the whole CPU it gets next to nothing;
+    # counted by what both had.
+    cpu = str(min(os.sched_getaffinity(0)))
+    p = begin("sh", "-c", LOOP, options=["--cpus", cpu])
+    pid = only_child(p)
+    busy = subprocess.Popen(["taskset", "-c", cpu, "sh", "-c", LOOP])
+    wait_until(lambda: used_s(busy.pid) > 0.1, "the other one runs")
+    before, theirs = used_s(pid), used_s(busy.pid)
+    wait_until(lambda: used_s(busy.pid) - theirs > 1, "it has had a second")
+    had = used_s(pid) - before
+    busy.kill()
+    busy.wait()
+    assert had < 0.05
+    wait_until(lambda: used_s(pid) - before > had + 0.02, "it goes on")
+
+
+def test_signals_and_stops(begin):
+    # Goal: a signal is passed on; if the command stops, so do we, until both
+    # are continued.
+    p = begin("sh", "-c", "trap 'echo had; exit 5' USR1; echo on;" + LOOP)
+    pid = only_child(p)
+    assert p.stdout.readline() == "on\n"
+    p.send_signal(signal.SIGTSTP)
+    wait_until(lambda: state_of(p.pid) == state_of(pid) == "T", "both stop")
+    p.send_signal(signal.SIGCONT)
+    wait_until(lambda: state_of(pid) == "R", "it goes on")
+    p.send_signal(signal.SIGUSR1)
+    assert p.stdout.readline() == "had\n"
+    assert p.wait(60) == 5
+
+
+def test_killed(begin, build):
+    # Goal: nothing is stopped or lost when it is killed: the command goes on,
+    # and the next one removes the group that is left.
+    p = begin("sleep", "100")
+    pid = only_child(p)
+    of = group(pid)
+    p.kill()
+    p.wait()
+    assert state_of(pid) == "S" and of.exists()
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: state_of(pid) in (None, "Z"), "it has ended")
+    wait_until(lambda: not (of / "cgroup.procs").read_text(), "it is empty")
+    assert borrow(build, "true")[0] == 0
+    assert not of.exists()
+
+
+def test_what_it_leaves(build):
+    # Goal: its status does not wait for what it has left, which is told.
+    status, _, err = borrow(
+        build, "sh", "-c", "sleep 3 >/dev/null 2>&1 & exit 3")
+    assert status == 3
+    assert "1 of its processes still run" in err
+
+
+def test_dry_run(build):
+    # Goal: what would be done, and nothing is.
+    status, out, err = borrow(build, "-n", "--cpus", "0", "touch", "/nowhere/x")
+    assert (status, err) == (0, "")
+    assert out.startswith("lanes  0\nbrake  cpu.idle: ")
+    path = re.search(r"^group  (\S+) \(cgroup v[12]\)", out, re.MULTILINE)[1]
+    assert not os.path.exists(path)
+
+
+def test_without_permission(public):
+    # Goal: what would not be held back is not run, and it is said what helps.
+    if os.geteuid() != 0:
+        pytest.skip("not root, who becomes another user here")
+    status, out, err = borrow(public, "echo", "ran", user=65534)
+    assert (status, out) == (125, "")
+    assert "nothing would hold it back: no group in" in err
+    assert "run tailor borrow as root" in err
