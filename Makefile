@@ -118,7 +118,8 @@ NEEDS_proxy/request    := proxy/analysis proxy/access_log proxy/client \
 NEEDS_proxy/admin      := proxy/request proxy/analysis proxy/access_log \
 			  proxy/client proxy/upstream proxy/stats proxy/net http \
 			  hedging blame profiler talechain config base
-NEEDS_daemon    := borrow shim proxy http hedging blame profiler talechain config base
+NEEDS_daemon    := borrow shim proxy http hedging blame profiler talechain \
+		   config base
 NEEDS_loadgen/send   := http base
 NEEDS_loadgen/stats  := loadgen/send http base
 NEEDS_loadgen/report := loadgen/stats loadgen/send http base

@@ -31,14 +31,14 @@ struct borrow_command {
 struct loan {
 	struct idle_group group;
 	cpu_set_t lanes;
-	const char *refused; /* what enter() could not do */
 };
 
 #define AT(member) .at = offsetof(struct borrow_command, member)
 static const struct option_row rows[] = {
-    {"cpus", 0, "LIST", "run there: 0-3,8 (default: where we may)", option_text,
-	AT(cpus), .values = ""},
-    {"pid", 0, "PID", "run where this process may", option_number, AT(pid),
+    {"cpus", 0, "LIST",
+	"the CPUs to run on: 0-3,8 (default: all that may be used)",
+	option_text, AT(cpus), .values = ""},
+    {"pid", 0, "PID", "run on the CPUs of this process", option_number, AT(pid),
 	.low = 1, .high = INT32_MAX, .values = ""},
     {"dry-run", 'n', NULL, "only print what would be done", option_flag,
 	AT(dry)},
@@ -161,7 +161,7 @@ dry_print(const struct loan *l, const struct group_place *place)
 {
 	char lanes[LANES_TEXT];
 
-	printf("lanes  %s\n",
+	printf("CPUs   %s\n",
 	    topology_format_cpus(&l->lanes, lanes, sizeof(lanes)));
 	printf("brake  %s\n", brake_text(&l->group));
 	if (l->group.why[0] != '\0')
@@ -172,9 +172,9 @@ dry_print(const struct loan *l, const struct group_place *place)
 		    place->version,
 		    place->contained ? ", beside those of this container only"
 				     : "");
-	printf("time   %s\n", group_cpu_ns(&l->group) >= 0
-				  ? "the group's account, without cost"
-				  : "of processes that were waited for");
+	printf("lent   %s\n", group_cpu_ns(&l->group) >= 0
+				  ? "is counted by the kernel for the group"
+				  : "is counted of processes that have ended");
 }
 
 static void

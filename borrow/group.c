@@ -14,8 +14,6 @@
 #include "base/file.h"
 
 #define PREFIX "tailor-borrow-"
-/* The inode of the first cgroup namespace (PROC_CGROUP_INIT_INO). */
-#define FIRST_NAMESPACE "cgroup:[4026531835]"
 
 static bool
 has_word(const char *list, const char *word)
@@ -27,6 +25,18 @@ has_word(const char *list, const char *word)
 		    (list[n] == ' ' || list[n] == '\0'))
 			return true;
 	return false;
+}
+
+/* True if a mount's top is a group of the machine, as in a container: the top
+ * of all has release_agent in version 1, and no cgroup.events in version 2. */
+static bool
+is_below(const char *top, bool v2)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", top,
+	    v2 ? "cgroup.events" : "release_agent");
+	return (access(path, F_OK) == 0) == v2;
 }
 
 /* Take a mount of cgroups into account. */
@@ -49,6 +59,7 @@ mount_use(struct group_place *out, const char *root, const struct mntent *m)
 		return;
 	snprintf(out->path, sizeof(out->path), "%s%s", root, m->mnt_dir);
 	out->version = v2 ? 2 : 1;
+	out->contained = is_below(out->path, v2);
 	/* Version 2 hands the controller to the groups below on request. */
 	if (!v2 || (file_read_line(words, sizeof(words),
 			"%s/cgroup.subtree_control", out->path) &&
@@ -66,7 +77,7 @@ mount_use(struct group_place *out, const char *root, const struct mntent *m)
 void
 group_find(struct group_place *out, const char *root)
 {
-	char path[PATH_MAX], line[PATH_MAX], space[64] = "";
+	char path[PATH_MAX], line[PATH_MAX];
 	struct mntent m;
 	FILE *f;
 
@@ -77,9 +88,6 @@ group_find(struct group_place *out, const char *root)
 	snprintf(out->fix, sizeof(out->fix),
 	    "boot without cgroup_disable=cpu; in a container, mount "
 	    "/sys/fs/cgroup");
-	snprintf(path, sizeof(path), "%s/proc/self/ns/cgroup", root);
-	if (readlink(path, space, sizeof(space) - 1) > 0)
-		out->contained = strcmp(space, FIRST_NAMESPACE) != 0;
 	snprintf(path, sizeof(path), "%s/proc/self/mounts", root);
 	f = setmntent(path, "re");
 	if (f == NULL)

@@ -26,7 +26,7 @@ struct failure {
 struct child {
 	sigset_t mask;		   /* as it was */
 	struct sigaction on_child; /* what SIGCHLD did */
-	int tell;		   /* written to on failure */
+	int failures;		   /* a struct failure is written there */
 };
 
 _Noreturn static void
@@ -41,7 +41,7 @@ child_run(
 		execvp(argv[0], argv);
 		f = (struct failure){.err = -errno, .entered = 1};
 	}
-	if (write(c->tell, &f, sizeof(f)) < 0)
+	if (write(c->failures, &f, sizeof(f)) < 0)
 		_exit(125);
 	_exit(127);
 }
@@ -98,15 +98,15 @@ job_run(char **argv, int (*enter)(void *user), void *user, struct job_end *out,
 	struct sigaction usual = {.sa_handler = SIG_DFL};
 	struct child c;
 	struct instant begun;
-	int tells[2];
+	int failures[2];
 	sigset_t set;
 	ssize_t got;
 	pid_t pid;
 
 	*entered = 0;
-	if (pipe2(tells, O_CLOEXEC) < 0)
+	if (pipe2(failures, O_CLOEXEC) < 0)
 		return -errno;
-	c.tell = tells[1];
+	c.failures = failures[1];
 	sigemptyset(&set);
 	for (unsigned i = 0; i < COUNT(taken); i++)
 		sigaddset(&set, taken[i]);
@@ -118,11 +118,11 @@ job_run(char **argv, int (*enter)(void *user), void *user, struct job_end *out,
 	if (pid == 0)
 		child_run(&c, argv, enter, user);
 	f.err = pid < 0 ? -errno : 0;
-	close(tells[1]);
+	close(failures[1]);
 	do
-		got = pid < 0 ? 0 : read(tells[0], &f, sizeof(f));
+		got = pid < 0 ? 0 : read(failures[0], &f, sizeof(f));
 	while (got < 0 && errno == EINTR);
-	close(tells[0]);
+	close(failures[0]);
 	if (pid > 0 && f.err == 0)
 		child_wait(pid, &set, out);
 	else if (pid > 0)

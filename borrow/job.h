@@ -20,9 +20,9 @@ struct job_end {
  * The signals that are passed on stay blocked afterwards, so that none ends us
  * before job_exit.
  *
- * Returns 0 with *out, or a negative errno of fork(2), enter or execvp(3), then
- * *entered tells whether enter had returned 0.  Main thread of a program with
- * no others. */
+ * Returns 0 with *out, or a negative errno of fork(2), enter or execvp(3), and
+ * *entered is true if it is the last one's.  Main thread of a program with no
+ * others. */
 int job_run(char **argv, int (*enter)(void *user), void *user,
     struct job_end *out, int *entered);
 

@@ -209,7 +209,7 @@ def test_dry_run(build):
     # Goal: what would be done, and nothing is.
     status, out, err = borrow(build, "-n", "--cpus", "0", "touch", "/nowhere/x")
     assert (status, err) == (0, "")
-    assert out.startswith("lanes  0\nbrake  cpu.idle: ")
+    assert out.startswith("CPUs   0\nbrake  cpu.idle: ")
     path = re.search(r"^group  (\S+) \(cgroup v[12]\)", out, re.MULTILINE)[1]
     assert not os.path.exists(path)
 

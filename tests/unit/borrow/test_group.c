@@ -222,22 +222,24 @@ MACHINE(test_left_behind)
 	assert_true(exists("/sys/fs/cgroup/tailor-borrow-x", 0));
 }
 
-/* Goal: in a container it is known that it yields to that one only. */
+/* Goal: in a container it is known that the group yields to that one only. */
 MACHINE(test_container)
 {
-	static const char *const space[] = {
-	    "cgroup:[4026531835]", "cgroup:[4026532000]"};
-	char link[128];
 	struct group_place place;
 
 	version2("cpu\n");
-	file("/proc/self/ns/x", "");
-	snprintf(link, sizeof(link), "%s/proc/self/ns/cgroup", root);
-	for (unsigned i = 0; i < 2; i++) {
-		unlink(link);
-		assert_int_equal(symlink(space[i], link), 0);
-		group_find(&place, root);
-		assert_int_equal(place.version, 2);
-		assert_int_equal(place.contained, i);
-	}
+	group_find(&place, root);
+	assert_false(place.contained);
+	file("/sys/fs/cgroup/cgroup.events", "populated 1\n");
+	group_find(&place, root);
+	assert_int_equal(place.version, 2);
+	assert_true(place.contained);
+	file("/proc/self/mounts", V1);
+	file("/sys/fs/cgroup/cpu/cgroup.procs", "");
+	group_find(&place, root);
+	assert_int_equal(place.version, 1);
+	assert_true(place.contained);
+	file("/sys/fs/cgroup/cpu/release_agent", "");
+	group_find(&place, root);
+	assert_false(place.contained);
 }
