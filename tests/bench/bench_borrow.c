@@ -160,11 +160,11 @@ batch_end(pid_t pid)
 /* --- the server ----------------------------------------------------------- */
 
 static void
-compute(double turns)
+compute(uint64_t turns)
 {
 	static volatile unsigned sink;
 
-	for (; turns > 0; turns--)
+	while (turns-- > 0)
 		sink++;
 }
 
@@ -177,7 +177,7 @@ calibrate(void)
 
 	for (int i = 0; i < 200; i++) {
 		begun = instant_now();
-		compute(1e5);
+		compute(100000);
 		rate = 1e5 / (double)instant_since(instant_now(), begun);
 		if (rate > turns_per_ns)
 			turns_per_ns = rate;
@@ -222,7 +222,7 @@ serve(struct block *out, double load, double seconds, uint64_t seed)
 		while (clock_nanosleep(
 			   CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
 			;
-		compute(service_ns * turns_per_ns);
+		compute((uint64_t)(service_ns * turns_per_ns));
 		out->latency_ms[out->requests++] =
 		    (float)instant_since(instant_now(), due) / 1e6F;
 	}
@@ -307,7 +307,7 @@ report(double load, const char *kind, unsigned rounds)
 static void
 measure(double load, const char *kind, unsigned rounds, double seconds)
 {
-	enum mode order[MODES];
+	enum mode order[MODES] = {NOBODY};
 	struct prng p;
 
 	prng_init(&p, (uint64_t)(load * 100));
