@@ -8,6 +8,8 @@
 #define CLASSES_PER_S 1000
 /* All threads of a process stop, and go on, within this time. */
 #define STOP_EDGE_NS NS_PER_MS
+/* What Tailor does by itself in one leg takes less than this. */
+#define OWN_WORK_NS NS_PER_MS
 
 const enum claim_rank pause_ranks[] = {
 #define HAZARD_X(                                                            \
@@ -263,21 +265,32 @@ cause_losses(struct explainer *ex, enum claim_rank rank)
 	claim_add(ex, &c);
 }
 
-/* True if a leg is known from what Tailor itself recorded. */
+/* True if a leg is known from what Tailor itself recorded, whatever its thread
+ * did meanwhile.  Its own work is brief; in a longer leg it may have had no
+ * CPU. */
 static bool
-is_own(const struct claim *leg)
+is_own(const struct explainer *ex, const struct claim *leg)
 {
-	return leg->cause == TALE_CAUSE_PROXY_QUEUE ||
-	       leg->cause == TALE_CAUSE_PROXY ||
-	       leg->cause == TALE_CAUSE_SWITCHED ||
-	       leg->cause == TALE_CAUSE_CLIENT_SEND;
+	switch (leg->cause) {
+	case TALE_CAUSE_PROXY:
+		return ex->leg_end_ns - ex->leg_begin_ns < OWN_WORK_NS;
+	case TALE_CAUSE_ACCEPT_QUEUE:
+	case TALE_CAUSE_CLIENT_NETWORK:
+	case TALE_CAUSE_CLIENT_SEND:
+	case TALE_CAUSE_PROXY_QUEUE:
+	case TALE_CAUSE_SWITCHED:
+	case TALE_CAUSE_WINDOW:
+		return true;
+	default:
+		return false;
+	}
 }
 
 void
 cause_unsampled(struct explainer *ex, const struct claim *leg)
 {
 	struct claim c = {.cause = TALE_CAUSE_NOT_OBSERVED,
-	    .rank = is_own(leg) ? RANK_GAP : RANK_UNSAMPLED,
+	    .rank = is_own(ex, leg) ? RANK_GAP : RANK_UNSAMPLED,
 	    .attempt = leg->attempt,
 	    .cpu = -1};
 	const struct tale_entry *e;
@@ -295,10 +308,10 @@ cause_unsampled(struct explainer *ex, const struct claim *leg)
 }
 
 void
-cause_unread(struct explainer *ex)
+cause_unread(struct explainer *ex, const struct claim *leg)
 {
 	struct claim c = {.cause = TALE_CAUSE_NOT_OBSERVED,
-	    .rank = RANK_UNREAD,
+	    .rank = is_own(ex, leg) ? RANK_GAP : RANK_UNREAD,
 	    .attempt = -1,
 	    .cpu = -1,
 	    .end_ns = ex->s->total_ns};

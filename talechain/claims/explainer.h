@@ -405,11 +405,12 @@ bool cause_is_classes(
 void cause_stops(struct explainer *ex, int attempt);
 /* Claim times in which the observer did not read, or events were lost. */
 void cause_gaps(struct explainer *ex);
-/* Claim the times of a leg in which the kernel's events were not recorded. */
+/* Claim the times of a leg in which the kernel's events were not recorded; like
+ * cause_unread(), weakly where Tailor itself recorded what the leg was. */
 void cause_unsampled(struct explainer *ex, const struct claim *leg);
-/* Claim the time after the last event as not observed, if the observer was late
- * and the request's last events are missing. */
-void cause_unread(struct explainer *ex);
+/* Claim the time of a leg after the last event as not observed, if the observer
+ * was late and the request's last events are missing. */
+void cause_unread(struct explainer *ex, const struct claim *leg);
 /* Claim times of lost events.
  *   rank  RANK_LOSS: over the claims of threads, which may be wrong */
 void cause_losses(struct explainer *ex, enum claim_rank rank);

@@ -37,7 +37,7 @@ leg_to(struct explainer *ex, int64_t end, const struct claim *like)
 	claim_add(ex, &c);
 	cause_gaps(ex);
 	cause_unsampled(ex, like);
-	cause_unread(ex);
+	cause_unread(ex, like);
 	return true;
 }
 

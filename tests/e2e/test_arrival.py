@@ -94,8 +94,6 @@ def test_syn_acks_lost(t):
     assert late(t) == (1, 0)
 
 
-@pytest.mark.long("the observer, stopped with Tailor, may read too late what "
-                  "it missed: then that is not observed")
 def test_accept_queue(t):
     # Goal: the request was there before Tailor accepted its connection.
     assert t.get().status == 200
