@@ -114,8 +114,10 @@ enum talechain_reclaim {
  *   WAKEUP    context: enum talechain_context; vector: of the softirq; futex:
  *             the address of the word that the task slept on in futex (0: none,
  *             or not known)
- *   SCHEDULE  off: why the task left, enum talechain_off; call: the number of
- *             the system call in which it left, plus 1 (0: none, or not known);
+ *   SCHEDULE  off: why the task left, enum talechain_off; batch: 1 if its
+ *             policy was SCHED_IDLE, to_batch: if the next one's is; call: the
+ *             number of the system call in which it left, plus 1 (0: none, or
+ *             not known);
  *             to_priority: the kernel's 0..139, under 100 is real-time; waker
  *             and waker_ns: the task that made the next one runnable, and when
  *             (0: not known); wait_ns: how long the next task had been
@@ -183,7 +185,7 @@ enum talechain_reclaim {
 	    "futex")                                                           \
 	X(SCHEDULE, 0x0102, "schedule", "to_pid:32/to_tid",                    \
 	    "waker_pid:32/waker_tid", "waker_ns",                              \
-	    "off:8/to_priority:8/call:10/whole:1/wait_ns")                     \
+	    "off:6/batch:1/to_batch:1/to_priority:8/call:10/whole:1/wait_ns")  \
 	X(RUNNABLE, 0x0103, "runnable", "to_tid", "to_pid", "", "")            \
 	X(THREAD, 0x0104, "thread", "of_tid", "of_pid", "name_begin",          \
 	    "name_end")                                                        \
@@ -340,6 +342,9 @@ enum talechain_rate {
 #define TALECHAIN_WAIT_BITS 37
 #define TALECHAIN_CALL_SHIFT (TALECHAIN_WAIT_BITS + 1)
 #define TALECHAIN_WHOLE (UINT64_C(1) << TALECHAIN_WAIT_BITS)
+#define TALECHAIN_OFF_SHIFT 58
+#define TALECHAIN_BATCH (UINT64_C(1) << 57)
+#define TALECHAIN_TO_BATCH (UINT64_C(1) << 56)
 
 /* In which context a wake-up happened: the "context" of WAKEUP. */
 enum talechain_context {

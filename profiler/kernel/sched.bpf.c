@@ -6,6 +6,7 @@
 #include "profiler/kernel/peer.bpf.h"
 #include "profiler/kernel/stack.bpf.h"
 
+#define POLICY_IDLE 5 /* SCHED_IDLE */
 #define GROUPS 8 /* groups above a task that are read, at most */
 #define WAIT_MOST ((1ULL << TALECHAIN_WAIT_BITS) - 1)
 
@@ -87,6 +88,19 @@ turn_begun(struct cpu *cpu)
 	cpu->before = 0;
 }
 
+/* The part of a SCHEDULE about how two tasks are scheduled. */
+static __always_inline __u64
+how_scheduled(struct task_struct *prev, struct task_struct *next)
+{
+	__u64 how = (__u64)(next->prio & 0xff) << 48;
+
+	if (prev->policy == POLICY_IDLE)
+		how |= TALECHAIN_BATCH;
+	if (next->policy == POLICY_IDLE)
+		how |= TALECHAIN_TO_BATCH;
+	return how;
+}
+
 /* Report a switch between two tasks that are not watched, on a CPU for which a
  * watched thread waits.  The ignored thread's turns are reported only if
  * another task follows it than was before. */
@@ -95,10 +109,10 @@ turn(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
     __u64 state)
 {
 	__u64 from = task_pair(prev), to = task_pair(next);
-	__u64 now = bpf_ktime_get_ns(), how = (__u64)(next->prio & 0xff) << 48;
+	__u64 now = bpf_ktime_get_ns(), how = how_scheduled(prev, next);
 
 	if (state != 0)
-		how |= (__u64)off_reason(prev, state) << 56;
+		how |= (__u64)off_reason(prev, state) << TALECHAIN_OFF_SHIFT;
 
 	name(prev, prev->pid, prev->tgid, now);
 	name(next, next->pid, next->tgid, now);
@@ -418,7 +432,7 @@ switched(
 		taken(cpu, prev, next, now);
 	}
 	emit_at(now, TALECHAIN_SCHEDULE, task_pair(next), waker, waker_ns,
-	    (__u64)off << 56 | (__u64)(next->prio & 0xff) << 48 |
+	    (__u64)off << TALECHAIN_OFF_SHIFT | how_scheduled(prev, next) |
 		call << TALECHAIN_CALL_SHIFT | whole | wait_ns);
 	if (config.stacks && cpu != NULL && t != NULL && t->asleep_ns != 0)
 		stack_give(cpu, next, t, now);

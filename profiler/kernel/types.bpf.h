@@ -30,6 +30,7 @@ struct task_struct {
 	unsigned __state, flags;
 	unsigned in_iowait : 1;
 	int pid, tgid, prio;
+	unsigned policy;
 	int exit_code;
 	char comm[16];
 	struct signal_struct *signal;

@@ -8,7 +8,7 @@
 #define CLASSES_PER_S 1000
 /* All threads of a process stop, and go on, within this time. */
 #define STOP_EDGE_NS NS_PER_MS
-/* What Tailor does by itself in one leg takes less than this. */
+/* A leg of own work alone is shorter than this. */
 #define OWN_WORK_NS NS_PER_MS
 
 const enum claim_rank pause_ranks[] = {

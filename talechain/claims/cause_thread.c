@@ -294,6 +294,8 @@ claim_behind(const struct thread_walk *w, const struct thread_interval *p,
 		    thread_is(w->ex, c.other, ROLE_COMPILER) &&
 		    thread_attempt(w->ex, c.other) == c.attempt)
 			c.cause = TALE_CAUSE_CLASS_LOADING;
+		if (turn.batch)
+			c.cause = TALE_CAUSE_BORROWED_LANE;
 		if (claim_cut(&c, turn.begin_ns, turn.end_ns))
 			claim_add(w->ex, &c);
 	}

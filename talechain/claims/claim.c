@@ -27,6 +27,7 @@ claim_request(const struct claim *c)
 	case TALE_CAUSE_BACKEND_QUEUE:
 	case TALE_CAUSE_RUNQ:
 	case TALE_CAUSE_PREEMPTED:
+	case TALE_CAUSE_BORROWED_LANE:
 	case TALE_CAUSE_QUOTA:
 	case TALE_CAUSE_STEAL:
 	case TALE_CAUSE_IRQ:

@@ -249,6 +249,7 @@ struct cpu_turn {
 	uint32_t tid;  /* the thread that had the CPU, at least at its begin */
 	uint32_t last; /* another that had it at its end; 0: the same one */
 	bool unseen;   /* others may have had it in between */
+	bool batch;    /* the thread's policy is SCHED_IDLE */
 };
 
 /* A walk through the turns of a wait; borrows the wait. */
@@ -256,8 +257,10 @@ struct cpu_turns {
 	const struct thread_interval *wait;
 	size_t entry;  /* of the tale, the next to read */
 	int64_t at_ns; /* end of the last turn */
-	/* The threads that had the CPU in the last turn, and got it then. */
+	/* The threads that had the CPU in the last turn, and got it then, and
+	 * if their policy is SCHED_IDLE. */
 	uint32_t had, came;
+	bool had_batch, came_batch;
 };
 
 /* Begin with the turns of a wait in state READY or PREEMPTED, whose other is

@@ -227,7 +227,7 @@ track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	k->inferred = false;
 	k->state = TRACK_OFF;
 	k->since = run.end_ns;
-	k->off = (enum talechain_off)(v->arg[3] >> 56);
+	k->off = (enum talechain_off)(v->arg[3] >> TALECHAIN_OFF_SHIFT);
 	k->call = (unsigned)tale_field(
 	    v->arg[3], TALECHAIN_CALL_SHIFT, TALECHAIN_CALL_BITS);
 	k->by = tale_low(v->arg[0]);

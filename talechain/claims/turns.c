@@ -39,9 +39,12 @@ switch_next(const struct explainer *ex, struct cpu_turns *s)
 		    event_cpu(v) != s->wait->cpu || at < s->at_ns ||
 		    ex->t->entry[s->entry].doubtful)
 			continue;
-		if (at > s->at_ns)
+		if (at > s->at_ns) {
 			s->had = s->came;
+			s->had_batch = s->came_batch;
+		}
 		s->came = tale_low(v->arg[0]);
+		s->came_batch = (v->arg[3] & TALECHAIN_TO_BATCH) != 0;
 		if (at == s->at_ns)
 			continue;
 		s->entry++;
@@ -49,6 +52,7 @@ switch_next(const struct explainer *ex, struct cpu_turns *s)
 		return v;
 	}
 	s->had = s->came;
+	s->had_batch = s->came_batch;
 	s->at_ns = s->wait->end_ns;
 	return NULL;
 }
@@ -68,6 +72,9 @@ turns_next(
 			   : v != NULL	 ? v->tid
 					 : s->wait->other;
 		out->last = v != NULL && v->tid != out->tid ? v->tid : 0;
+		out->batch =
+		    s->had_batch || (v != NULL && v->tid == out->tid &&
+					(v->arg[3] & TALECHAIN_BATCH) != 0);
 		/* The CPU idled: the thread waited elsewhere then. */
 		if (out->tid == 0) {
 			idle = true;

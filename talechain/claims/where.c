@@ -62,7 +62,7 @@ call_after(const struct explainer *ex, uint32_t tid, int64_t ns)
 		if (is_call(v))
 			return v;
 		if (v->type == TALECHAIN_SCHEDULE &&
-		    v->arg[3] >> 56 == TALECHAIN_OFF_SLEEPING)
+		    v->arg[3] >> TALECHAIN_OFF_SHIFT == TALECHAIN_OFF_SLEEPING)
 			return NULL;
 	}
 	return NULL;

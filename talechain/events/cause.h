@@ -86,6 +86,14 @@
 	    "pin the server to CPUs of its own, or isolate them from the "     \
 	    "named program (cpuset, isolcpus)",                                \
 	    "give the server a higher priority (nice, SCHED_FIFO)")            \
+	X(BORROWED_LANE, "borrowed_lane", "waiting for a lent CPU", CPU,       \
+	    DELAY, CPU, KERNEL, thread,                                        \
+	    "a thread was ready; its CPU ran work of policy SCHED_IDLE, as "   \
+	    "that of `tailor borrow`",                                         \
+	    "hold the named work (tailorctl borrow hold), or run it with "     \
+	    "`tailor borrow`, which also gives it a group of its own that "    \
+	    "others preempt",                                                  \
+	    "lend only CPUs that the server does not use (--cpus)")            \
 	X(QUOTA, "quota", "CPU quota used up", CPU, DELAY, HAZARD, KERNEL,     \
 	    thread, "the CPU quota of a thread's cgroup was used up",          \
 	    "raise or drop the CPU limit of the server's cgroup (cpu.max, "    \

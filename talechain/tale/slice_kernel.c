@@ -438,7 +438,7 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 	} else if (slice_is_thread(s->tale, e->tid)) {
 		/* The preempted thread waits for the threads that run on its
 		 * CPU. */
-		s->waited[cpu] = e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED;
+		s->waited[cpu] = e->arg[3] >> TALECHAIN_OFF_SHIFT == TALECHAIN_OFF_PREEMPTED;
 	} else if (!s->waited[cpu]) {
 		s->passed[cpu][s->passes[cpu]++ % SLICE_PASSED] = *slot;
 		return 0;
@@ -520,8 +520,8 @@ take_sum(struct slicer *s, const struct timeline_slot *slot)
 static bool
 preempted(const struct talechain_event *e)
 {
-	return e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED ||
-	       e->arg[3] >> 56 == TALECHAIN_OFF_THROTTLED;
+	return e->arg[3] >> TALECHAIN_OFF_SHIFT == TALECHAIN_OFF_PREEMPTED ||
+	       e->arg[3] >> TALECHAIN_OFF_SHIFT == TALECHAIN_OFF_THROTTLED;
 }
 
 int

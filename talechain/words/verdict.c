@@ -88,6 +88,17 @@ say_runq(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	say_behind(ex, c, l);
 }
 
+/* Append that a thread waited behind work that runs in idle time. */
+static void
+say_borrowed(
+    const struct explainer *ex, const struct claim *c, struct phrase *l)
+{
+	phrase_add(l, "waited for");
+	say_cpu(ex, c, l);
+	phrase_add(l, ", which was lent to");
+	say_behind(ex, c, l);
+}
+
 static void
 say_sleep(const struct explainer *ex, const struct claim *c, const char *other,
     struct phrase *l)
@@ -121,6 +132,9 @@ say_thread(const struct explainer *ex, const struct claim *c, struct phrase *l)
 		break;
 	case TALE_CAUSE_PREEMPTED:
 		say_preempted(ex, c, l);
+		break;
+	case TALE_CAUSE_BORROWED_LANE:
+		say_borrowed(ex, c, l);
 		break;
 	case TALE_CAUSE_QUOTA:
 		say_quota(ex, c, l);

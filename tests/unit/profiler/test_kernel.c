@@ -299,7 +299,8 @@ TEST(test_preemption)
 			    &r, (unsigned)i, TALECHAIN_SCHEDULE, is_for, &me);
 	}
 	partner_stop(&p);
-	assert_int_equal(r.event[i].arg[3] >> 56, TALECHAIN_OFF_PREEMPTED);
+	assert_int_equal(
+	    r.event[i].arg[3] >> TALECHAIN_OFF_SHIFT, TALECHAIN_OFF_PREEMPTED);
 	assert_int_equal(r.event[i].arg[3] >> 48 & 0xff, 99 - p.priority);
 	assert_int_equal(low(r.event[i].arg[1]), me);
 	assert_true(schedule_wait_ns(&r.event[k]) >= (uint64_t)p.spin_ns);
@@ -383,12 +384,60 @@ TEST(test_turns)
 	assert_true(r.event[n].ts - r.event[k].ts >= NS_PER_MS);
 	assert_int_equal(r.event[k].pid, a);
 	assert_int_equal(high(r.event[k].arg[0]), b);
-	assert_int_equal(r.event[k].arg[3] >> 56, TALECHAIN_OFF_SLEEPING);
+	assert_int_equal(
+	    r.event[k].arg[3] >> TALECHAIN_OFF_SHIFT, TALECHAIN_OFF_SLEEPING);
 	assert_true((r.event[n].arg[3] & TALECHAIN_WHOLE) != 0);
 	kill(a, SIGKILL);
 	kill(b, SIGKILL);
 	waitpid(a, NULL, 0);
 	waitpid(b, NULL, 0);
+	recording_close(&r);
+}
+
+/* Goal: switches to and from a thread of policy SCHED_IDLE say so, others do
+ * not. */
+TEST(test_batch)
+{
+	struct sched_param none = {0};
+	struct timespec nap = {.tv_nsec = 2 * NS_PER_MS};
+	uint32_t me = (uint32_t)gettid();
+	struct switching to, from;
+	struct recording r;
+	int i = -1, k = -1;
+	unsigned cpu;
+	pid_t pid;
+
+	usable_cpus(&cpu, 1);
+	recording_open_usual(&r);
+	run_on(cpu);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			spin(NS_PER_S);
+	}
+	assert_int_equal(sched_setscheduler(pid, SCHED_IDLE, &none), 0);
+	to = (struct switching){me, (uint32_t)pid};
+	from = (struct switching){(uint32_t)pid, me};
+	for (unsigned tries = 0; i < 0 || k < 0; tries++) {
+		assert_int_not_equal(tries, PREEMPTION_TRIES);
+		recording_begin(&r);
+		nanosleep(&nap, NULL);
+		recording_end(&r);
+		i = recording_find(&r, 0, TALECHAIN_SCHEDULE, is_switch, &to);
+		k = recording_find(&r, 0, TALECHAIN_SCHEDULE, is_switch, &from);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(
+	    r.event[i].arg[3] & (TALECHAIN_BATCH | TALECHAIN_TO_BATCH),
+	    TALECHAIN_TO_BATCH);
+	assert_int_equal(
+	    r.event[k].arg[3] & (TALECHAIN_BATCH | TALECHAIN_TO_BATCH),
+	    TALECHAIN_BATCH);
+	assert_int_equal(
+	    r.event[i].arg[3] >> TALECHAIN_OFF_SHIFT, TALECHAIN_OFF_SLEEPING);
 	recording_close(&r);
 }
 
@@ -626,7 +675,7 @@ static bool
 is_end(const struct talechain_event *e, const void *arg)
 {
 	return e->tid == *(const uint32_t *)arg &&
-	       e->arg[3] >> 56 == TALECHAIN_OFF_DEAD;
+	       e->arg[3] >> TALECHAIN_OFF_SHIFT == TALECHAIN_OFF_DEAD;
 }
 
 /* Goal: what a watched process forks is watched from its first moment to its
@@ -717,7 +766,7 @@ throttles_check(const struct recording *r)
 			t.reported++;
 		}
 		if (e->type != TALECHAIN_SCHEDULE || e->tid != me ||
-		    e->arg[3] >> 56 != TALECHAIN_OFF_THROTTLED)
+		    e->arg[3] >> TALECHAIN_OFF_SHIFT != TALECHAIN_OFF_THROTTLED)
 			continue;
 		t.seen++;
 		assert_int_equal(t.reported, t.seen);

@@ -60,7 +60,7 @@ static bool
 is_asleep(const struct talechain_event *e, const void *arg)
 {
 	return e->tid == *(const uint32_t *)arg &&
-	       e->arg[3] >> 56 == TALECHAIN_OFF_SLEEPING;
+	       e->arg[3] >> TALECHAIN_OFF_SHIFT == TALECHAIN_OFF_SLEEPING;
 }
 
 static bool
@@ -116,7 +116,8 @@ TEST(test_none)
 	for (unsigned i = 0; i < r.count; i++)
 		if (r.event[i].type == TALECHAIN_SCHEDULE &&
 		    r.event[i].tid == me &&
-		    r.event[i].arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED)
+		    r.event[i].arg[3] >> TALECHAIN_OFF_SHIFT ==
+			TALECHAIN_OFF_PREEMPTED)
 			assert_int_equal(schedule_call(&r.event[i]), 0);
 	recording_close(&r);
 }

@@ -217,6 +217,7 @@ role_of(const struct sentence *x, const char *before, size_t n, bool first)
 		enum role role;
 	} roles[] = {
 	    {"ran ", ROLE_RAN},
+	    {"lent to ", ROLE_RAN},
 	    {", on which ", ROLE_RAN},
 	    {" first and ", ROLE_RAN},
 	    {"held by ", ROLE_BEHIND},
