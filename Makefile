@@ -124,8 +124,8 @@ NEEDS_loadgen/send   := http base
 NEEDS_loadgen/stats  := loadgen/send http base
 NEEDS_loadgen/report := loadgen/stats loadgen/send http base
 NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send http base
-NEEDS_tailorctl := profiler http blame talechain/timeline talechain/events \
-		   base
+NEEDS_tailorctl := borrow profiler http blame talechain/timeline \
+		   talechain/events base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_talechain/symbols := -lelf -l:libstdc++.so.6

@@ -98,22 +98,37 @@ group_find(struct group_place *out, const char *root)
 	endmntent(f);
 }
 
+/* The process after which the next group in a directory is named; 0: no more.
+ */
+static pid_t
+next_in(DIR *d)
+{
+	struct dirent *e;
+	char *end;
+	long pid;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		pid = strtol(e->d_name + strlen(PREFIX), &end, 10);
+		if (pid > 0 && pid <= INT32_MAX && *end == '\0')
+			return (pid_t)pid;
+	}
+	return 0;
+}
+
 /* Remove the empty groups of processes that are gone. */
 static void
 remove_left(const char *top)
 {
 	char path[PATH_MAX];
 	DIR *d = opendir(top);
-	struct dirent *e;
-	long pid;
+	pid_t pid;
 
-	while (d != NULL && (e = readdir(d)) != NULL) {
-		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0)
+	while ((pid = next_in(d)) != 0) {
+		if (kill(pid, 0) == 0 || errno != ESRCH)
 			continue;
-		pid = strtol(e->d_name + strlen(PREFIX), NULL, 10);
-		if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
-			continue;
-		snprintf(path, sizeof(path), "%s/%.64s", top, e->d_name);
+		snprintf(path, sizeof(path), "%s/" PREFIX "%d", top, (int)pid);
 		rmdir(path); /* fails while processes are in it */
 	}
 	if (d != NULL)
@@ -233,14 +248,72 @@ group_cpu_ns(const struct idle_group *g)
 	return -1;
 }
 
-static unsigned
-members(const char *path)
+bool
+group_open(struct idle_group *g, const struct group_place *place, pid_t pid)
+{
+	char line[16];
+
+	memset(g, 0, sizeof(*g));
+	snprintf(g->path, sizeof(g->path), "%s/" PREFIX "%d", place->path,
+	    (int)pid);
+	if (place->version == 0 || access(g->path, F_OK) < 0)
+		return false;
+	g->brake = file_read_line(line, sizeof(line), "%s/cpu.idle", g->path) &&
+				   line[0] == '1'
+		       ? GROUP_IDLE
+		       : GROUP_WEIGHT;
+	if (place->version == 1 && strcmp(place->usage, place->path) != 0)
+		snprintf(g->usage, sizeof(g->usage), "%s/" PREFIX "%d",
+		    place->usage, (int)pid);
+	return true;
+}
+
+unsigned
+group_list(const struct group_place *place, pid_t *pid, unsigned max)
+{
+	DIR *d = place->version == 0 ? NULL : opendir(place->path);
+	unsigned n = 0;
+
+	while (n < max && (pid[n] = next_in(d)) != 0)
+		n++;
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
+int
+group_hold(const struct idle_group *g, bool hold)
+{
+	int err = put(g->path, "cgroup.freeze", hold ? "1" : "0");
+
+	if (err != -ENOENT)
+		return err;
+	err = put(g->path, "cpu.cfs_period_us", "1000000");
+	return err != 0
+		   ? err
+		   : put(g->path, "cpu.cfs_quota_us", hold ? "1000" : "-1");
+}
+
+bool
+group_is_held(const struct idle_group *g)
+{
+	char line[32];
+
+	if (file_read_line(line, sizeof(line), "%s/cgroup.freeze", g->path))
+		return line[0] == '1';
+	return file_read_line(
+		   line, sizeof(line), "%s/cpu.cfs_quota_us", g->path) &&
+	       line[0] != '-';
+}
+
+unsigned
+group_processes(const struct idle_group *g)
 {
 	char file[PATH_MAX + 32], *text = NULL;
 	unsigned n = 0;
 	size_t length;
 
-	snprintf(file, sizeof(file), "%s/cgroup.procs", path);
+	snprintf(file, sizeof(file), "%s/cgroup.procs", g->path);
 	if (file_read(file, &text, &length) < 0)
 		return 0;
 	for (size_t i = 0; i < length; i++)
@@ -255,7 +328,7 @@ group_remove(struct idle_group *g)
 	unsigned left = 0;
 
 	if (g->path[0] != '\0' && rmdir(g->path) < 0)
-		left = members(g->path);
+		left = group_processes(g);
 	if (g->usage[0] != '\0')
 		rmdir(g->usage);
 	g->path[0] = g->usage[0] = '\0';

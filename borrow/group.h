@@ -53,6 +53,23 @@ void group_find(struct group_place *out, const char *root);
 void
 group_make(struct idle_group *g, const struct group_place *place, pid_t pid);
 
+/* Open the group named after a process; false: there is none. */
+bool
+group_open(struct idle_group *g, const struct group_place *place, pid_t pid);
+
+/* The processes after which groups there are named, at most max of them.
+ * Returns how many. */
+unsigned
+group_list(const struct group_place *place, pid_t *pid, unsigned max);
+
+/* How many processes are in it. */
+unsigned group_processes(const struct idle_group *g);
+
+/* Hold all that is in it, or let it go on.  In version 1 it still gets 1 ms of
+ * CPU time in a second.  0 or a negative errno. */
+int group_hold(const struct idle_group *g, bool hold);
+bool group_is_held(const struct idle_group *g);
+
 /* Move the calling process into it.  0 or a negative errno. */
 int group_join(const struct idle_group *g);
 

@@ -64,10 +64,8 @@ period_ns(const struct ctl_options *o)
 	return hour_ns;
 }
 
-/* Read a period that ended until_ns before the latest account.  A running
- * tailor has selected it, of a file it is selected here. */
-static int
-period_read(const struct ctl_options *o, struct blame_rows *rows,
+int
+blame_period_read(const struct ctl_options *o, struct blame_rows *rows,
     int64_t length_ns, int64_t until_ns)
 {
 	bool file = o->file != NULL;
@@ -120,10 +118,10 @@ tables_read(struct view *v)
 	int err = 0;
 
 	if (o->against_ns > 0)
-		err = period_read(
+		err = blame_period_read(
 		    o, &v->of.then, length_ns, o->until_ns + o->against_ns);
 	if (err == 0)
-		err = period_read(o, &v->of.rows, length_ns, o->until_ns);
+		err = blame_period_read(o, &v->of.rows, length_ns, o->until_ns);
 	if (err == 0)
 		exact_get(v, length_ns);
 	return err;

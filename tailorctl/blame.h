@@ -11,6 +11,12 @@ struct view {
 	struct blame_view of;
 };
 
+/* Read the accounts of a period that ended until_ns before the latest one.  A
+ * running tailor selects them, of a file they are selected here.  0 or a
+ * negative errno after a message. */
+int blame_period_read(const struct ctl_options *o, struct blame_rows *rows,
+    int64_t length_ns, int64_t until_ns);
+
 /* blame_questions.c: show --without or --impact: printed, or written to j if j
  * is not NULL. */
 int blame_show_without(

@@ -101,6 +101,8 @@ completion_words(const char *what, const char *selected, const char *typed)
 
 	if (strcmp(what, "WHICH") == 0)
 		find_print_names(&o, typed);
+	if (strcmp(what, "JOB") == 0)
+		borrow_print_jobs(typed);
 	if (strcmp(what, "NAME") == 0)
 		print_samples(&o, typed);
 	for (size_t i = 0; i < COUNT(sources); i++)

@@ -71,7 +71,7 @@ static const struct option_row rows[] = {
 	.commands = OF(requests) | OF(slow) | OF(top)},
     {"since", 'w', "TIME", "finished within: 90s, 2h, 1d", set_since,
 	AT(since_ns), .wants = SINCE, .values = "1m 10m 1h 1d",
-	.commands = OF(slow) | OF(top) | WHY_BLAME},
+	.commands = OF(slow) | OF(top) | OF(borrow) | WHY_BLAME},
     {"cause", 'c', "CODE", "only requests with this cause", option_text,
 	AT(cause), .values = "@CODE", .commands = OF(slow)},
     {"path", 'p', "PATH", "only requests with this path", option_text, AT(path),
@@ -204,7 +204,7 @@ static const struct command_line line = {
     .commands = COUNT(commands),
     .row = rows,
     .rows = COUNT(rows),
-    .acting = OF(drain) | OF(undrain) | OF(restart) | OF(deploy) | OF(switch) |
+    .acting = OF(hold) | OF(resume) | OF(drain) | OF(undrain) | OF(restart) | OF(deploy) | OF(switch) |
 	      OF(reload),
     .instead = insteads,
     .insteads = COUNT(insteads),

@@ -21,6 +21,9 @@ enum {
 	X(top, "", NULL, "show what costs most time, updated")               \
 	X(log, "", NULL, "follow events or requests as they happen")         \
 	X(live, "", NULL, "show the address of the live page for a browser") \
+	X(borrow, "", NULL, "show what is lent to whom, and what it costs")  \
+	X(hold, "JOB", "@JOB", "stop what `tailor borrow` runs")             \
+	X(resume, "JOB", "@JOB", "let it go on")                             \
 	X(gain, "", NULL, "show what acting gains and costs, or would")      \
 	X(metrics, "[NAME]", "@NAME", "print metrics, or their rates")       \
 	X(info, "", NULL, "show version, placement and listeners")           \
@@ -98,6 +101,10 @@ COMMANDS(COMMANDS_X)
  *   selected  the argument of --admin, or NULL */
 void
 completion_words(const char *what, const char *selected, const char *typed);
+
+/* Print the numbers of jobs, of `tailor borrow`, that begin with typed
+ * (borrow.c). */
+void borrow_print_jobs(const char *typed);
 
 /* Print the ledger of GET /ledger (ledger.c). */
 struct cJSON;

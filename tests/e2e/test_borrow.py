@@ -1,18 +1,22 @@
 """Goal: a borrowed program behaves as if it ran by itself, in what everything
 else leaves over of the CPUs, and leaves nothing behind."""
 
+import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
+from rig.message import response
 from rig.process import children, ran, state_of
 from rig.wait import wait_until
 
 LOOP = "while :; do :; done"
+EACH_CPU = " ".join(map(str, os.sched_getaffinity(0)))
 
 
 def borrow(build, *arguments, **options):
@@ -20,8 +24,10 @@ def borrow(build, *arguments, **options):
 
 
 @pytest.fixture(name="braked", autouse=True)
-def braked_fixture(build):
-    """Skips where the kernel or our permissions do not allow it."""
+def braked_fixture(build, monkeypatch):
+    """Skips where the kernel or our permissions do not allow it.  No other
+    tailor of this machine is asked what it costs."""
+    monkeypatch.setenv("TAILOR_ADMIN", "/nowhere")
     status, out, err = borrow(build, "--dry-run", "true")
     assert status == 0, err
     if "brake  cpu.idle" not in out:
@@ -203,6 +209,60 @@ def test_what_it_leaves(build):
         build, "sh", "-c", "sleep 3 >/dev/null 2>&1 & exit 3")
     assert status == 3
     assert "1 of its processes still run" in err
+
+
+def test_held(begin, ctl):
+    # Goal: what is borrowed is listed, and is held until it may go on; counted
+    # by what it had.
+    p = begin("sh", "-c", LOOP)
+    pid = only_child(p)
+
+    def listed():
+        jobs = {job["job"]: job
+                for job in json.loads(ctl("borrow", "--json").out)["jobs"]}
+        assert jobs[p.pid]["processes"] == 1
+        assert jobs[p.pid]["command"] == f"sh -c {LOOP}"
+        return jobs[p.pid]
+
+    assert not listed()["held"]
+    assert ctl("hold", str(p.pid)).returncode == 0
+    assert listed()["held"]
+    before = used_s(pid)
+    time.sleep(1)
+    assert used_s(pid) - before < 0.1
+    assert re.search(rf"^{p.pid} +held +\d\.\d\d ", ctl("borrow").out, re.M)
+    assert ctl("resume", str(p.pid)).returncode == 0
+    assert not listed()["held"]
+    wait_until(lambda: used_s(pid) - before > 0.5, "it goes on")
+
+
+@pytest.mark.parametrize("wrong", ["x", "0", "1", "-1", "99999999999"])
+def test_no_such_job(ctl, wrong):
+    found = ctl("hold", "--", wrong)
+    assert found.returncode == 1
+    assert f"there is no job {wrong}; " in found.err
+
+
+def test_what_it_costs(begin, ctl, tailor, upstream, monkeypatch):
+    # Goal: the end says what its CPUs cost the requests of the running tailor.
+    t = tailor(upstream("a").serve(lambda r: response(200, b"a")),
+               analysis={"cpu": 1})
+    if 'kernel events"' in json.dumps(t.server("a")["misses"]):
+        pytest.skip("no kernel events here")
+    monkeypatch.setenv("TAILOR_ADMIN", t.admin)
+    p = begin("sh", "-c", f"for i in {EACH_CPU}; do ({LOOP}) & done; wait")
+    wait_until(lambda: children(only_child(p)), "it runs")
+    with t.client() as c:
+        for _ in range(200):
+            assert c.get().status == 200
+    wait_until(lambda: "average" in ctl("borrow").out, "it has accounts")
+    p.terminate()
+    p.wait(60)
+    said = " ".join(p.stderr.read().split())
+    waited = re.search(r"GET /: too few requests for p99 before, too few "
+                       r"requests for p99 while lending; a request waited "
+                       r"([\d.]+)(us|ms) for lent CPUs, on average", said)
+    assert waited and float(waited[1]) > 0, said
 
 
 def test_dry_run(build):

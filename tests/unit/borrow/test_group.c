@@ -4,6 +4,7 @@
  */
 #include "tests/unit/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -122,6 +123,74 @@ MACHINE(test_version_2_without)
 	assert_int_equal(g.brake, GROUP_NONE);
 	assert_non_null(strstr(g.fix, "echo +cpu > /sys/fs/cgroup/cgroup.sub"));
 	assert_holds("/sys/fs/cgroup/cgroup.subtree_control", "cpuset memory");
+}
+
+/* Goal: the groups of processes are found by name, others are not. */
+MACHINE(test_list)
+{
+	struct group_place place;
+	struct idle_group g;
+	pid_t pid[3] = {0};
+
+	version2("cpu\n");
+	file("/sys/fs/cgroup/tailor-borrow-12/cpu.idle", "1");
+	file("/sys/fs/cgroup/tailor-borrow-12/cgroup.procs", "12\n13\n");
+	file("/sys/fs/cgroup/tailor-borrow-x/cpu.idle", "1");
+	file("/sys/fs/cgroup/tailor-borrow-14x/cpu.idle", "1");
+	file("/sys/fs/cgroup/system.slice/cpu.idle", "0");
+	group_find(&place, root);
+	assert_int_equal(group_list(&place, pid, 3), 1);
+	assert_int_equal(pid[0], 12);
+	assert_true(group_open(&g, &place, 12));
+	assert_int_equal(g.brake, GROUP_IDLE);
+	assert_int_equal(group_processes(&g), 2);
+	assert_false(group_open(&g, &place, 14));
+	file("/sys/fs/cgroup/tailor-borrow-15/cpu.weight", "1");
+	assert_true(group_open(&g, &place, 15));
+	assert_int_equal(g.brake, GROUP_WEIGHT);
+	assert_int_equal(group_list(&place, pid, 1), 1);
+}
+
+/* Goal: version 2 has a freezer in each group. */
+MACHINE(test_hold)
+{
+	struct group_place place;
+	struct idle_group g;
+
+	version2("cpu\n");
+	file("/sys/fs/cgroup/tailor-borrow-12/cgroup.freeze", "0\n");
+	group_find(&place, root);
+	assert_true(group_open(&g, &place, 12));
+	assert_false(group_is_held(&g));
+	assert_int_equal(group_hold(&g, true), 0);
+	assert_holds("/sys/fs/cgroup/tailor-borrow-12/cgroup.freeze", "1");
+	assert_true(group_is_held(&g));
+	assert_int_equal(group_hold(&g, false), 0);
+	assert_false(group_is_held(&g));
+}
+
+/* Goal: version 1 has a quota. */
+MACHINE(test_hold_version_1)
+{
+	struct group_place place;
+	struct idle_group g;
+
+	file("/proc/self/mounts", V1);
+	file("/sys/fs/cgroup/cpu/tailor-borrow-12/cpu.cfs_period_us", "100000");
+	file("/sys/fs/cgroup/cpu/tailor-borrow-12/cpu.cfs_quota_us", "-1");
+	group_find(&place, root);
+	assert_true(group_open(&g, &place, 12));
+	assert_false(group_is_held(&g));
+	assert_int_equal(group_hold(&g, true), 0);
+	assert_true(group_is_held(&g));
+	assert_holds(
+	    "/sys/fs/cgroup/cpu/tailor-borrow-12/cpu.cfs_period_us", "1000000");
+	assert_holds(
+	    "/sys/fs/cgroup/cpu/tailor-borrow-12/cpu.cfs_quota_us", "1000");
+	file("/sys/fs/cgroup/cpu/tailor-borrow-12/cpu.cfs_quota_us", "-1");
+	assert_false(group_is_held(&g));
+	assert_false(group_open(&g, &place, 13));
+	assert_int_equal(group_hold(&g, true), -ENOENT);
 }
 
 /* Goal: where both versions are mounted, the one with the CPU controller
