@@ -254,12 +254,12 @@ group_open(struct idle_group *g, const struct group_place *place, pid_t pid)
 	char line[16];
 
 	memset(g, 0, sizeof(*g));
-	snprintf(g->path, sizeof(g->path), "%s/" PREFIX "%d", place->path,
-	    (int)pid);
+	snprintf(
+	    g->path, sizeof(g->path), "%s/" PREFIX "%d", place->path, (int)pid);
 	if (place->version == 0 || access(g->path, F_OK) < 0)
 		return false;
 	g->brake = file_read_line(line, sizeof(line), "%s/cpu.idle", g->path) &&
-				   line[0] == '1'
+			   line[0] == '1'
 		       ? GROUP_IDLE
 		       : GROUP_WEIGHT;
 	if (place->version == 1 && strcmp(place->usage, place->path) != 0)

@@ -59,8 +59,7 @@ group_open(struct idle_group *g, const struct group_place *place, pid_t pid);
 
 /* The processes after which groups there are named, at most max of them.
  * Returns how many. */
-unsigned
-group_list(const struct group_place *place, pid_t *pid, unsigned max);
+unsigned group_list(const struct group_place *place, pid_t *pid, unsigned max);
 
 /* How many processes are in it. */
 unsigned group_processes(const struct idle_group *g);

@@ -1,8 +1,8 @@
 /* borrow.c: what `tailor borrow` runs on this machine, and what that costs the
  * requests of the running tailor.
  *
- * The jobs are the groups that the kernel has; nobody else lists them.  The
- * cost is that of all work of policy SCHED_IDLE, who ever runs it. */
+ * The kernel's groups are the list of the jobs.  The cost is that of all work
+ * of policy SCHED_IDLE, started by tailor borrow or not. */
 #include "borrow/group.h"
 
 #include <errno.h>
@@ -94,8 +94,7 @@ job_print(const struct job *j)
 
 	printf("%-8d %-6s %5s %8s %9u  %s\n", (int)j->pid,
 	    j->held ? "held" : "runs",
-	    timed ? plain_format(
-			"%.2f", (double)j->lent_ns / (double)j->age_ns)
+	    timed ? plain_format("%.2f", (double)j->lent_ns / (double)j->age_ns)
 		  : "-",
 	    plain_duration(j->lent_ns), j->processes,
 	    plain_cell(j->command, 36 + plain_spare()));
@@ -148,7 +147,7 @@ jobs_show(struct json *out)
 
 /* --- the cost ------------------------------------------------------------- */
 
-/* What a route's requests took in one of the times. */
+/* Latencies of a route's requests in one of the times. */
 struct taken {
 	int64_t q_ns; /* 0: too few requests to say */
 	struct blame_interval q;
@@ -231,7 +230,7 @@ route_show(const struct cost *c, const struct blame_route *route,
 	    now->waited_ns < 0
 		? "no kernel events show what waited for lent CPUs"
 		: plain_format("a request waited %s for lent CPUs, on average",
-			  plain_duration(now->waited_ns)));
+		      plain_duration(now->waited_ns)));
 }
 
 /* Show which slow requests have waiting for lent CPUs as their cause. */
@@ -284,8 +283,8 @@ routes_show(const struct cost *c)
 	int err = 0;
 
 	while (err == 0 && (route = blame_view_route(&c->of, &at)) != NULL) {
-		err = taken_find(c, &c->of.then,
-		    blame_view_then(&c->of, route), &before);
+		err = taken_find(
+		    c, &c->of.then, blame_view_then(&c->of, route), &before);
 		if (err == 0)
 			err = taken_find(c, &c->of.rows, route, &now);
 		if (err == 0)
@@ -335,9 +334,12 @@ command_borrow(const struct ctl_options *options)
 	bool all = options->since_ns == 0;
 	int64_t since_ns = options->since_ns;
 	int status = STATUS_OK;
-	struct json j, *out = options->json ? &j : NULL;
+	struct json j;
+	struct json *out = NULL;
 
 	plain_json_begin(&j);
+	if (options->json)
+		out = &j;
 	json_key_string(&j, "schema", "tailor.borrow/1");
 	json_key_array(&j, "jobs");
 	if (all)
@@ -347,16 +349,14 @@ command_borrow(const struct ctl_options *options)
 		printf("No tailor runs that could say what it costs.\n");
 	else if (since_ns > 0 && (!all || find_any(options)))
 		status = cost_show(options, since_ns, out);
-	if (status == STATUS_OK && out != NULL)
-		status = plain_json_end(&j);
+	if (out != NULL && plain_json_end(&j) != STATUS_OK)
+		status = STATUS_NO;
 	json_fini(&j);
 	return status;
 }
 
-/* --- hold and resume ------------------------------------------------------ */
-
-static int
-hold(const struct ctl_options *options, bool hold)
+int
+command_hold(const struct ctl_options *options)
 {
 	static struct idle_group g;
 	struct group_place place;
@@ -373,26 +373,11 @@ hold(const struct ctl_options *options, bool hold)
 		    plain_cell(options->argument, 20));
 		return STATUS_NO;
 	}
-	err = group_hold(&g, hold);
-	if (err < 0) {
-		fprintf(stderr, "tailorctl: %s: %s%s\n", g.path,
-		    strerror(-err),
+	err = group_hold(&g, !options->resume);
+	if (err < 0)
+		fprintf(stderr, "tailorctl: %s: %s%s\n", g.path, strerror(-err),
 		    err == -EACCES || err == -EPERM
 			? "; run this as the user who made it, or as root"
 			: "");
-		return STATUS_NO;
-	}
-	return STATUS_OK;
-}
-
-int
-command_hold(const struct ctl_options *options)
-{
-	return hold(options, true);
-}
-
-int
-command_resume(const struct ctl_options *options)
-{
-	return hold(options, false);
+	return err < 0 ? STATUS_NO : STATUS_OK;
 }

@@ -69,8 +69,8 @@ static const struct option_row rows[] = {
 	AT(timeout_ns)},
     {"number", 'n', "N", "limit, default 20", NUMBER, .values = "",
 	.commands = OF(requests) | OF(slow) | OF(top)},
-    {"since", 'w', "TIME", "finished within: 90s, 2h, 1d", set_since,
-	AT(since_ns), .wants = SINCE, .values = "1m 10m 1h 1d",
+    {"since", 'w', "TIME", "within: 90s, 2h, 1d", set_since, AT(since_ns),
+	.wants = SINCE, .values = "1m 10m 1h 1d",
 	.commands = OF(slow) | OF(top) | OF(borrow) | WHY_BLAME},
     {"cause", 'c', "CODE", "only requests with this cause", option_text,
 	AT(cause), .values = "@CODE", .commands = OF(slow)},
@@ -132,6 +132,8 @@ static const struct option_row rows[] = {
 	option_text, AT(with), .values = "", .commands = OF(deploy)},
     {"hold", 0, "SECONDS", "compare the new version so long, default 10",
 	SECONDS, AT(hold_ns), .commands = OF(deploy)},
+    {"resume", 0, NULL, "let the job go on", option_flag, AT(resume),
+	.commands = OF(hold)},
     {"force", 'f', NULL, "even if no other server is ready", option_flag,
 	AT(force), .commands = OF(drain) | OF(restart)},
 };
@@ -204,8 +206,8 @@ static const struct command_line line = {
     .commands = COUNT(commands),
     .row = rows,
     .rows = COUNT(rows),
-    .acting = OF(hold) | OF(resume) | OF(drain) | OF(undrain) | OF(restart) | OF(deploy) | OF(switch) |
-	      OF(reload),
+    .acting = OF(hold) | OF(drain) | OF(undrain) | OF(restart) | OF(deploy) |
+	      OF(switch) | OF(reload),
     .instead = insteads,
     .insteads = COUNT(insteads),
     .explain = explain,

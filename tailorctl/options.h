@@ -23,7 +23,6 @@ enum {
 	X(live, "", NULL, "show the address of the live page for a browser") \
 	X(borrow, "", NULL, "show what is lent to whom, and what it costs")  \
 	X(hold, "JOB", "@JOB", "stop what `tailor borrow` runs")             \
-	X(resume, "JOB", "@JOB", "let it go on")                             \
 	X(gain, "", NULL, "show what acting gains and costs, or would")      \
 	X(metrics, "[NAME]", "@NAME", "print metrics, or their rates")       \
 	X(info, "", NULL, "show version, placement and listeners")           \
@@ -60,6 +59,7 @@ struct ctl_options {
 	bool dump;
 	bool pin, list, all;
 	bool force;
+	bool resume;
 	bool requests;
 	enum top_kind by;
 	const char *query;	/* borrowed; NULL: everything */

@@ -117,8 +117,9 @@ stalls_event(struct stalls *s, const struct talechain_event *e)
 	entered = kernel_owner_of(s->owners, next);
 	s->runs[e->cpu] = (uint8_t)(entered + 1);
 	if (left >= 0)
-		stall_leaves(
-		    s, left, (enum talechain_off)(e->arg[3] >> TALECHAIN_OFF_SHIFT), e->pid, at);
+		stall_leaves(s, left,
+		    (enum talechain_off)(e->arg[3] >> TALECHAIN_OFF_SHIFT),
+		    e->pid, at);
 	if (entered >= 0)
 		stall_enters(s, entered, next, at);
 }

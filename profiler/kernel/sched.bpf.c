@@ -7,7 +7,7 @@
 #include "profiler/kernel/stack.bpf.h"
 
 #define POLICY_IDLE 5 /* SCHED_IDLE */
-#define GROUPS 8 /* groups above a task that are read, at most */
+#define GROUPS 8      /* groups above a task that are read, at most */
 #define WAIT_MOST ((1ULL << TALECHAIN_WAIT_BITS) - 1)
 
 /* A task's name is emitted again after this many units of 2^20 ns: 100 ms. */

@@ -157,7 +157,8 @@ worked_until(const struct explainer *ex, uint32_t tid, size_t got)
 		if (v->type == TALECHAIN_SOCK_RECV ||
 		    v->type == TALECHAIN_SOCK_SEND ||
 		    (v->type == TALECHAIN_SCHEDULE &&
-			v->arg[3] >> TALECHAIN_OFF_SHIFT == TALECHAIN_OFF_SLEEPING))
+			v->arg[3] >> TALECHAIN_OFF_SHIFT ==
+			    TALECHAIN_OFF_SLEEPING))
 			return moment_at(ex->t, ex->t->entry[i].at);
 	}
 	return ex->leg_end_ns;

@@ -438,7 +438,8 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 	} else if (slice_is_thread(s->tale, e->tid)) {
 		/* The preempted thread waits for the threads that run on its
 		 * CPU. */
-		s->waited[cpu] = e->arg[3] >> TALECHAIN_OFF_SHIFT == TALECHAIN_OFF_PREEMPTED;
+		s->waited[cpu] =
+		    e->arg[3] >> TALECHAIN_OFF_SHIFT == TALECHAIN_OFF_PREEMPTED;
 	} else if (!s->waited[cpu]) {
 		s->passed[cpu][s->passes[cpu]++ % SLICE_PASSED] = *slot;
 		return 0;

@@ -47,7 +47,8 @@ static uint32_t
 preempted(const struct talechain_event *e)
 {
 	return e->type == TALECHAIN_SCHEDULE &&
-		       e->arg[3] >> TALECHAIN_OFF_SHIFT == TALECHAIN_OFF_PREEMPTED
+		       e->arg[3] >> TALECHAIN_OFF_SHIFT ==
+			   TALECHAIN_OFF_PREEMPTED
 		   ? e->tid
 		   : 0;
 }
