@@ -60,7 +60,7 @@ turn(uint32_t tid, uint32_t pid, int server)
 	EVENT(0, 0, server, TALECHAIN_SCHEDULE, pair(pid, tid), 0, 0, 2000);
 	EVENT(tid, pid, server, TALECHAIN_SOFTIRQ, 3, 1000, now_ns);
 	EVENT(tid, pid, server, TALECHAIN_SCHEDULE, 0, 0, 0,
-	    (uint64_t)TALECHAIN_OFF_SLEEPING << 56);
+	    (uint64_t)TALECHAIN_OFF_SLEEPING << TALECHAIN_OFF_SHIFT);
 }
 
 static void

@@ -60,7 +60,7 @@ event_any(struct scene *s, int64_t ns)
 		break;
 	default:
 		KERNEL(s, ns, tid, A_PID, TALECHAIN_SCHEDULE, PACK(500, next),
-		    0, 0, unit_draw(2) << 56);
+		    0, 0, unit_draw(2) << TALECHAIN_OFF_SHIFT);
 	}
 }
 
@@ -185,7 +185,7 @@ TEST(test_long_ago)
 		scene_open(&s, 17);
 		assert_int_equal(tale_checkpoints_new(&c, s.reader), 0);
 		KERNEL(&s, ns, FIRST_TID, A_PID, TALECHAIN_SCHEDULE, 0, 0, 0,
-		    (uint64_t)TALECHAIN_OFF_SLEEPING << 56);
+		    (uint64_t)TALECHAIN_OFF_SLEEPING << TALECHAIN_OFF_SHIFT);
 		SCENE(&s, ns, 0, TALECHAIN_JVM_GC_BEGIN,
 		    TALECHAIN_CAUSE_ALLOCATION, 12);
 		if (lost)
