@@ -214,7 +214,6 @@ subsets_examine(struct blame_work *w)
 		struct blame_line *l = &r->line[w->line_of[k]];
 
 		l->shapley_ns = shapley[k];
-		l->without_ns = r->q_ns - llround(w->gain[1U << k]);
 	}
 	return 0;
 }
@@ -333,7 +332,7 @@ report_queue(struct blame_work *w)
 	    room == NULL ? -ENOMEM : blame_backlog(w->s, 0, &w->removable);
 
 	for (unsigned k = 0; err == 0 && k < w->out->together; k++) {
-		w->out->line[w->line_of[k]].without_queue_ns =
+		w->out->line[w->line_of[k]].without_ns =
 		    llround(blame_subset_quantile(
 			w->s, &w->removable, UINT64_C(1) << k, above, 0, room));
 		if (w->o->resamples > 0)
@@ -415,8 +414,7 @@ report_intervals(struct blame_work *w)
 	for (unsigned k = 0; k < r->together; k++) {
 		struct blame_line *l = &r->line[w->line_of[k]];
 
-		l->without = PREDICTION(w, without, k, l->without_ns);
-		l->without_queue = PREDICTION(w, queue, k, l->without_queue_ns);
+		l->without = PREDICTION(w, queue, k, l->without_ns);
 	}
 	report_ranks(r);
 }

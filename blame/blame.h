@@ -224,10 +224,9 @@ struct blame_line {
 	struct blame_interval share, excess;
 	bool removable;	    /* true: the members from without_ns to shapley_ns
 			     * are known; at most BLAME_TOGETHER lines */
-	int64_t without_ns; /* q(p) without it */
-	int64_t without_queue_ns; /* q(p) without it and its queue */
+	int64_t without_ns; /* q(p) without it and what waits behind it */
 	/* Of the q(p) that another time, as long, would have without it. */
-	struct blame_interval without, without_queue;
+	struct blame_interval without;
 	double shapley_ns; /* NaN unless removable */
 	unsigned episodes; /* distinct episodes in the tail */
 	bool enough;	   /* enough episodes and requests to rank it */

@@ -58,7 +58,7 @@ struct without {
 	struct {
 		int64_t ns[PERCENTILES];
 		struct blame_interval interval[PERCENTILES];
-	} left[2]; /* alone; with the queue behind them */
+	} left; /* without them and what waits behind them */
 };
 
 static int
@@ -68,15 +68,14 @@ without_fill(const struct view *v, struct blame_set *s, uint64_t causes,
 	struct blame_options o = blame_view_options(&v->of);
 	int err = blame_without(s, 0, false, percentiles, PERCENTILES, w->was);
 
-	memset(w->left, 0, sizeof(w->left));
-	for (unsigned k = 0; err == 0 && k < 2; k++) {
+	memset(&w->left, 0, sizeof(w->left));
+	if (err == 0)
 		err = blame_without(
-		    s, causes, k == 1, percentiles, PERCENTILES, w->left[k].ns);
-		for (unsigned i = 0; err == 0 && percentiles[i] < 1; i++) {
-			o.p = percentiles[i];
-			err = blame_without_interval(
-			    s, &o, causes, k == 1, &w->left[k].interval[i]);
-		}
+		    s, causes, true, percentiles, PERCENTILES, w->left.ns);
+	for (unsigned i = 0; err == 0 && percentiles[i] < 1; i++) {
+		o.p = percentiles[i];
+		err = blame_without_interval(
+		    s, &o, causes, true, &w->left.interval[i]);
 	}
 	return err;
 }
@@ -90,10 +89,9 @@ print_left(int64_t was_ns, int64_t ns, struct blame_interval i)
 
 	printf("  %8s",
 	    blame_view_certain(was_ns, ns, i) ? plain_duration(ns) : "?");
-	printf(" %-20s", i.high_ns == 0 ? ""
-					: plain_format("(%s)",
-					      quantity_format_interval(
-						  i.low_ns, i.high_ns, text)));
+	if (i.high_ns != 0)
+		printf(" (%s)",
+		    quantity_format_interval(i.low_ns, i.high_ns, text));
 }
 
 static void
@@ -102,30 +100,25 @@ print_without(const struct blame_route *route, const struct without *w)
 	static const char *const name[] = {"p50", "p90", "p99", "p99.9", "max"};
 
 	printf("%s\n", route->name);
-	printf("       measured   without (95 %%)                 and its "
-	       "queue\n");
+	printf("       measured   without (95 %%)\n");
 	for (unsigned i = 0; i < PERCENTILES; i++) {
 		printf("%-6s %8s", name[i], plain_duration(w->was[i]));
-		for (unsigned k = 0; k < 2; k++)
-			print_left(w->was[i], w->left[k].ns[i],
-			    w->left[k].interval[i]);
+		print_left(w->was[i], w->left.ns[i], w->left.interval[i]);
 		putchar('\n');
 	}
-	printf("if nothing else had changed, in another time as long; its "
-	       "queue: what requests\nwaited behind it; ?: too uncertain, the "
-	       "interval is wider than the effect\n\n");
+	printf("with what waits behind it, in another time as long; ?: too "
+	       "uncertain, the\ninterval is wider than the effect\n\n");
 }
 
 static void
-json_left(const struct without *w, unsigned k, unsigned i, const char *key,
-    const char *interval, struct json *j)
+json_left(const struct without *w, unsigned i, struct json *j)
 {
-	json_key_int(j, key, w->left[k].ns[i]);
-	if (w->left[k].interval[i].high_ns == 0)
+	json_key_int(j, "without_ns", w->left.ns[i]);
+	if (w->left.interval[i].high_ns == 0)
 		return;
-	json_key_array(j, interval);
-	json_int(j, w->left[k].interval[i].low_ns);
-	json_int(j, w->left[k].interval[i].high_ns);
+	json_key_array(j, "without_interval_ns");
+	json_int(j, w->left.interval[i].low_ns);
+	json_int(j, w->left.interval[i].high_ns);
 	json_array_end(j);
 }
 
@@ -137,9 +130,7 @@ json_without(const struct without *w, struct json *j)
 		json_object_begin(j);
 		json_key_double(j, "percentile", 100 * percentiles[i]);
 		json_key_int(j, "was_ns", w->was[i]);
-		json_left(w, 0, i, "without_ns", "without_interval_ns", j);
-		json_left(w, 1, i, "without_queue_ns",
-		    "without_queue_interval_ns", j);
+		json_left(w, i, j);
 		json_object_end(j);
 	}
 	json_array_end(j);

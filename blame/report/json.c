@@ -36,8 +36,6 @@ json_line(const struct blame_view *v, const struct blame_report *r, unsigned i,
 		json_interval(j, "without_interval_ns", l->without);
 		json_key_bool(j, "certain",
 		    blame_view_certain(r->q_ns, l->without_ns, l->without));
-		json_key_int(j, "without_queue_ns", l->without_queue_ns);
-		json_interval(j, "without_queue_interval_ns", l->without_queue);
 		json_key_double(j, "shapley_ns", l->shapley_ns);
 	}
 	json_object_end(j);

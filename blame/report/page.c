@@ -305,15 +305,13 @@ put_line(const struct blame_page *p, unsigned i)
 	put_ns(out, l->share_ns);
 	fputs("</td><td>", out);
 	if (l->kind == BLAME_UNEXPLAINED)
-		fputs("no cause is known</td><td></td><td>", out);
+		fputs("no cause is known</td><td>", out);
 	else if (!l->enough)
-		fputs("too few</td><td></td><td>", out);
+		fputs("too few</td><td>", out);
 	else if (!l->removable)
-		fputs("</td><td></td><td>", out);
-	else {
+		fputs("</td><td>", out);
+	else
 		put_without(p, l->without_ns, l->without);
-		put_without(p, l->without_queue_ns, l->without_queue);
-	}
 	fprintf(out, "%u</td></tr>\n", l->episodes);
 }
 
@@ -324,8 +322,8 @@ put_lines(const struct blame_page *p)
 
 	fprintf(p->out,
 	    "<table><tr><th></th><th class=\"t\">cause</th><th>of %s - "
-	    "p50</th><th></th><th>of %s</th><th>%s without it</th><th>and its "
-	    "queue</th><th>seen</th></tr>\n",
+	    "p50</th><th></th><th>of %s</th><th>%s without it</th><th>"
+	    "seen</th></tr>\n",
 	    name, name, name);
 	for (unsigned i = 0; i < p->r->lines; i++)
 		if (i < STACKED || blame_view_shows(p->r, i) ||
@@ -520,7 +518,7 @@ put_curves(const struct blame_page *p)
 	fputs("<div class=\"wide\">", p->out);
 	plot_begin(&plot, "Latency, measured and without a cause",
 	    "Distribution of latencies; each curve leaves out one cause and "
-	    "the queue behind it, if nothing else had changed");
+	    "what waits behind it, if nothing else had changed");
 	put_curve(&plot, "line", q, ns);
 	plot_legend(&plot, 0, "line", "measured");
 	for (unsigned i = 0; i < p->r->lines && drawn < CURVES; i++) {

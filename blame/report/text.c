@@ -187,30 +187,6 @@ print_pairs(const struct blame_view *v, const struct blame_report *r)
 	}
 }
 
-/* Print q(p) without a cause and its queue, where that queue matters. */
-static void
-print_queue(const struct blame_view *v, const struct blame_report *r)
-{
-	for (unsigned i = 0; i < r->lines; i++) {
-		const struct blame_line *l = &r->line[i];
-		double more = (double)(l->without_ns - l->without_queue_ns);
-		char text[QUANTITY_INTERVAL_MAX];
-
-		if (!l->removable || !l->enough ||
-		    more <= 0.1 * (double)(r->q_ns - r->p50_ns))
-			continue;
-		plain_print(0,
-		    "without %s and the queue behind it, %s: %s (%s)",
-		    v->rows.cause[l->cause].code, v->name,
-		    blame_view_certain(
-			r->q_ns, l->without_queue_ns, l->without_queue)
-			? plain_duration(l->without_queue_ns)
-			: BLAME_UNCERTAIN,
-		    quantity_format_interval(l->without_queue.low_ns,
-			l->without_queue.high_ns, text));
-	}
-}
-
 static void
 print_unseen(const struct blame_view *v, const struct blame_report *r)
 {
@@ -322,7 +298,6 @@ print_route(const struct blame_view *v, const struct blame_route *route,
 	print_lines(v, r);
 	putchar('\n');
 	print_pairs(v, r);
-	print_queue(v, r);
 	print_spots(v, route, r);
 	print_unseen(v, r);
 	print_examples(v, route->set, r);

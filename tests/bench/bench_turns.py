@@ -9,7 +9,7 @@ under Poisson load.  In each pair something is on and off by turns of some 3.6 s
 so that both meet the same machine and the same load.
 
 blame: the collections.  From the accounts of the turns with them: p99 without
-gc, and the queue behind it if the report prints that.  Measured: p99 of the
+gc.  Measured: p99 of the
 turns without, by the access log.  One server; its Tailor runs all pairs.
 
 gain: acting.  Tailor watches in the odd turns and acts in the others; the mode
@@ -171,12 +171,8 @@ def blamed(o, path):
         capture_output=True, text=True, check=True)
     route = json.loads(run.stdout)["routes"][0]
     gc = next(c for c in route["causes"] if c["cause"] == "gc")
-    kind = "without"
-    if gc["without_ns"] - gc["without_queue_ns"] > 0.1 * (
-            route["q_ns"] - route["p50_ns"]):
-        kind = "without_queue"
-    low, high = gc[f"{kind}_interval_ns"]
-    value = gc[f"{kind}_ns"]
+    low, high = gc["without_interval_ns"]
+    value = gc["without_ns"]
     return (route["q_ns"] / MS, value / MS, (low / MS, high / MS),
             high - low <= route["q_ns"] - value)
 
