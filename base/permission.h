@@ -12,6 +12,7 @@
 /* Bits of capabilities, defined here as some are newer than our headers. */
 #define PERMISSION_DAC_READ_SEARCH (UINT64_C(1) << 2)
 #define PERMISSION_SYS_PTRACE (UINT64_C(1) << 19)
+#define PERMISSION_SYS_NICE (UINT64_C(1) << 23)
 #define PERMISSION_SYS_ADMIN (UINT64_C(1) << 21)
 #define PERMISSION_PERFMON (UINT64_C(1) << 38)
 #define PERMISSION_BPF (UINT64_C(1) << 39)

@@ -122,6 +122,13 @@ int supervisor_launch(struct server *s);
 /* Launch the program again later: a start has failed. */
 void supervisor_again(struct server *s);
 
+/* True if a server's program shall start in idle time: the other server is
+ * ready, and we may end it again. */
+bool idle_start_may_begin(const struct server *s);
+
+/* End the idle start of servers that are ready or needed. */
+void idle_start_tick(struct proxy *p, struct instant now);
+
 /* Ask the program to end (SIGTERM, and SIGKILL after launch.stop_timeout); no
  * restart follows, unless the server is being restarted. */
 void supervisor_stop(struct server *s);

@@ -101,6 +101,7 @@ tick(struct daemon *d, struct instant now)
 	if (p->clients.accepting == ACCEPT_WAITS && d->stage == DAEMON_RUNS)
 		accept_when_ready(p, now);
 	proxy_tick(p, now);
+	idle_start_tick(p, now);
 	admin_tick(d->admin, now);
 	admin_tick(d->collectors, now);
 	notify_tick(p, now);

@@ -287,9 +287,11 @@ child_signals(void)
 
 /* In the child: only calls that are safe after fork in a threaded program. */
 static void
-child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
+child_exec(const struct server *s, const cpu_set_t *cpus, int output,
     char **environment)
 {
+	static const struct sched_param none = {0};
+	const struct config_server *c = s->config;
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	child_signals();
@@ -302,6 +304,8 @@ child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (cpus != NULL)
 		sched_setaffinity(0, sizeof(*cpus), cpus);
+	if (s->program.idle)
+		sched_setscheduler(0, SCHED_IDLE, &none);
 	if (null >= 0)
 		dup2(null, 0);
 	if (output >= 0) {
@@ -377,9 +381,10 @@ supervisor_launch(struct server *s)
 		err = -ENOMEM;
 		goto fail;
 	}
+	s->program.idle = idle_start_may_begin(s);
 	s->program.pid = child_fork();
 	if (s->program.pid == 0)
-		child_exec(c, pin ? &cpus : NULL, output, environment);
+		child_exec(s, pin ? &cpus : NULL, output, environment);
 	if (s->program.pid < 0) {
 		err = -errno;
 		goto fail;
@@ -412,8 +417,9 @@ supervisor_launch(struct server *s)
 	if (pin)
 		topology_format_cpus(&cpus, cpus_text, sizeof(cpus_text));
 	log_event(LOG_LEVEL_NOTICE, "server_launched",
-	    "server=%s pid=%d cpus=%s command=\"%s\"", c->name,
-	    (int)s->program.pid, cpus_text, c->argv[0]);
+	    "server=%s pid=%d cpus=%s%s command=\"%s\"", c->name,
+	    (int)s->program.pid, cpus_text,
+	    s->program.idle ? " policy=idle" : "", c->argv[0]);
 	profiler_server_process(p->profiler, s->index, s->program.pid);
 	server_lost(s);
 	return 0;

@@ -356,6 +356,7 @@ struct server {
 		pid_t pid;   /* 0 none */
 		int pidfd;   /* owned, -1 none */
 		pid_t group; /* its process group; 0: no process is left */
+		bool idle;   /* it starts in idle time (daemon/idle_start.c) */
 		bool again;  /* STOPPING: only its group is left to end */
 		struct event ended;
 		struct timer restart_timer, kill_timer, group_timer;

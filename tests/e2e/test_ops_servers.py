@@ -378,6 +378,46 @@ def test_what_outlives_its_command(tailor, scratch):
                "all are reaped")
 
 
+def scheduled(pid):
+    """How the threads of a process are scheduled, and of its children."""
+    of = {os.sched_getscheduler(int(task))
+          for task in os.listdir(f"/proc/{pid}/task")}
+    return of.union(*map(scheduled, children(pid)))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not root, who may end it")
+def test_starts_in_idle_time(tailor, scratch):
+    # Goal: a server that starts while the other one serves leaves the CPUs to
+    # all else until it is ready, or the other one has ended.
+    may = scratch / "may"
+    may.touch()
+    t = tailor(*(scripted(launched(name, scratch),
+                          f'(until [ -e {may} ]; do sleep 0.02; done); "$@" & '
+                          'wait') for name in "ab"))
+    t.wait_server("b", state="ready")
+
+    def restarted(name):
+        """The new process of a server that was killed, and may not start."""
+        may.unlink()
+        old = t.server(name)["pid"]
+        os.killpg(old, signal.SIGKILL)
+        pid = wait_until(lambda: t.server(name)["pid"] not in (0, old) and
+                         t.server(name)["pid"], "it is started again")
+        wait_until(lambda: children(pid), "it waits")
+        return pid
+
+    assert scheduled(t.server("a")["pid"]) == {os.SCHED_OTHER}
+    pid = restarted("b")
+    assert scheduled(pid) == {os.SCHED_IDLE}
+    may.touch()
+    t.wait_server("b", state="ready")
+    wait_until(lambda: scheduled(pid) == {os.SCHED_OTHER}, "it is as usual")
+    pid = restarted("b")
+    assert scheduled(pid) == {os.SCHED_IDLE}
+    os.killpg(t.server("a")["pid"], signal.SIGKILL)
+    wait_until(lambda: scheduled(pid) == {os.SCHED_OTHER}, "it is needed")
+
+
 def halted_child(t, before=0):
     """The child that faults(exec=1) has stopped, after so many others."""
     def halted():
