@@ -219,15 +219,16 @@ def test_what_another_process_did(observed, peer, family, question, did):
     target = f"/peer?{family},{addresses[family]},{question}"
     ask(observed, target, "first")
     said = []
-    for i in range(30):
-        text = ask(observed, target, f"request-{i}")["verdict"]["text"]
-        said.append(text)
-        found = MEANWHILE.search(text)
-        # A busy machine's observer may be late.
-        if found and re.match(did, found["did"]):
-            break
-    else:
-        raise AssertionError(said)
+
+    def told():
+        name = f"request-{len(said)}"
+        said.append(ask(observed, target, name)["verdict"]["text"])
+        what = MEANWHILE.search(said[-1])
+        return what and re.match(did, what["did"]) and what
+
+    # A busy machine's observer may be late; a process whose threads switched
+    # too often is not watched for some seconds.
+    found = wait_until(told, lambda: f"what it did: {said}")
     assert f"of process {process.pid}" in found["name"], said
     if family == "unix":
         return  # where its receipt has ended a first wait already
