@@ -249,7 +249,7 @@ struct cpu_turn {
 	uint32_t tid;  /* the thread that had the CPU, at least at its begin */
 	uint32_t last; /* another that had it at its end; 0: the same one */
 	bool unseen;   /* others may have had it in between */
-	bool batch;    /* the thread's policy is SCHED_IDLE */
+	bool batch;    /* the policy of these threads is SCHED_IDLE */
 };
 
 /* A walk through the turns of a wait; borrows the wait. */

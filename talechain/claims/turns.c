@@ -62,7 +62,7 @@ turns_next(
     const struct explainer *ex, struct cpu_turns *s, struct cpu_turn *out)
 {
 	const struct talechain_event *v;
-	bool idle = false;
+	bool idle = false, left_batch;
 
 	*out = (struct cpu_turn){.begin_ns = s->at_ns};
 	while (s->at_ns < s->wait->end_ns) {
@@ -72,9 +72,9 @@ turns_next(
 			   : v != NULL	 ? v->tid
 					 : s->wait->other;
 		out->last = v != NULL && v->tid != out->tid ? v->tid : 0;
-		out->batch =
-		    s->had_batch || (v != NULL && v->tid == out->tid &&
-					(v->arg[3] & TALECHAIN_BATCH) != 0);
+		left_batch = v != NULL && (v->arg[3] & TALECHAIN_BATCH) != 0;
+		out->batch = out->last != 0 ? s->had_batch && left_batch
+					    : s->had_batch || left_batch;
 		/* The CPU idled: the thread waited elsewhere then. */
 		if (out->tid == 0) {
 			idle = true;

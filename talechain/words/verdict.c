@@ -68,34 +68,16 @@ say_reclaim(const struct claim *c, const struct phrase *l)
 	phrase_add(l, "freed memory");
 }
 
-/* Append that a thread was preempted, and which threads ran instead. */
+/* Append how a thread was without its CPU, and which threads had it.
+ *   how   before the CPU: "was preempted on"
+ *   then  before these threads: "then ran" */
 static void
-say_preempted(
-    const struct explainer *ex, const struct claim *c, struct phrase *l)
+say_no_cpu(const struct explainer *ex, const struct claim *c, const char *how,
+    const char *then, struct phrase *l)
 {
-	phrase_add(l, "was preempted on");
+	phrase_add(l, "%s", how);
 	say_cpu(ex, c, l);
-	phrase_add(l, ", which then ran");
-	say_behind(ex, c, l);
-}
-
-static void
-say_runq(const struct explainer *ex, const struct claim *c, struct phrase *l)
-{
-	phrase_add(l, "was ready but waited for");
-	say_cpu(ex, c, l);
-	phrase_add(l, ", which ran");
-	say_behind(ex, c, l);
-}
-
-/* Append that a thread waited behind work that runs in idle time. */
-static void
-say_borrowed(
-    const struct explainer *ex, const struct claim *c, struct phrase *l)
-{
-	phrase_add(l, "waited for");
-	say_cpu(ex, c, l);
-	phrase_add(l, ", which was lent to");
+	phrase_add(l, ", which %s", then);
 	say_behind(ex, c, l);
 }
 
@@ -128,13 +110,13 @@ say_thread(const struct explainer *ex, const struct claim *c, struct phrase *l)
 	phrase_add(l, "%s ", who);
 	switch ((int)c->cause) {
 	case TALE_CAUSE_RUNQ:
-		say_runq(ex, c, l);
+		say_no_cpu(ex, c, "was ready but waited for", "ran", l);
 		break;
 	case TALE_CAUSE_PREEMPTED:
-		say_preempted(ex, c, l);
+		say_no_cpu(ex, c, "was preempted on", "then ran", l);
 		break;
 	case TALE_CAUSE_BORROWED_LANE:
-		say_borrowed(ex, c, l);
+		say_no_cpu(ex, c, "waited for", "was lent to", l);
 		break;
 	case TALE_CAUSE_QUOTA:
 		say_quota(ex, c, l);
