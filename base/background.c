@@ -13,18 +13,19 @@
 #include <unistd.h>
 
 int
-scheduling_read(struct scheduling *out)
+scheduling_read(pid_t tid, struct scheduling *out)
 {
 	*out = (struct scheduling){.size = sizeof(*out)};
-	return syscall(SYS_sched_getattr, 0, out, sizeof(*out), 0) < 0 ? -errno
-								       : 0;
+	return syscall(SYS_sched_getattr, tid, out, sizeof(*out), 0) < 0
+		   ? -errno
+		   : 0;
 }
 
 int
-scheduling_set(struct scheduling s)
+scheduling_set(pid_t tid, struct scheduling s)
 {
 	s.size = sizeof(s);
-	return syscall(SYS_sched_setattr, 0, &s, 0) < 0 ? -errno : 0;
+	return syscall(SYS_sched_setattr, tid, &s, 0) < 0 ? -errno : 0;
 }
 
 int
@@ -42,5 +43,5 @@ background_become(void)
 	prctl(PR_SET_TIMERSLACK, BACKGROUND_SLACK_NS);
 	if ((policy & ~SCHED_RESET_ON_FORK) == SCHED_IDLE)
 		return 0;
-	return scheduling_set(attr);
+	return scheduling_set(0, attr);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The kernel's struct sched_attr, first version.  linux/sched/types.h cannot be
  * included beside sched.h. */
@@ -15,11 +16,11 @@ struct scheduling {
 };
 #define SCHEDULING_RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
 
-/* Read, or set, the scheduling of the calling thread; size is filled in.
- * Returns 0 or a negative errno.  Uses sched_setattr(), as a systemd unit's
+/* Read, or set, the scheduling of a thread, 0: of the calling one; size is
+ * filled in.  Returns 0 or a negative errno.  Uses sched_setattr(), as a systemd unit's
  * filter of system calls refuses sched_setscheduler(). */
-int scheduling_read(struct scheduling *out);
-int scheduling_set(struct scheduling s);
+int scheduling_read(pid_t tid, struct scheduling *out);
+int scheduling_set(pid_t tid, struct scheduling s);
 
 /* The kernel's default timer slack, ns: how late a timer may fire. */
 #define BACKGROUND_SLACK_NS 50000UL

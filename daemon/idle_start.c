@@ -11,9 +11,9 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/background.h"
 #include "base/log.h"
 #include "base/permission.h"
 #include "daemon/daemon.h"
@@ -23,14 +23,17 @@
 #define DEEP 8	 /* generations of processes that are followed */
 #define PASSES 8 /* threads may start others meanwhile */
 
-/* True if we may end it again: that takes CAP_SYS_NICE. */
+/* True if we may end it again, which takes CAP_SYS_NICE, and the policy that it
+ * ends with is the one that the server would have had. */
 static bool
 may_end(void)
 {
+	struct scheduling own;
 	struct permission p;
 
 	permission_read(&p);
-	return (p.effective & PERMISSION_SYS_NICE) != 0;
+	return (p.effective & PERMISSION_SYS_NICE) != 0 &&
+	       scheduling_read(0, &own) == 0 && own.policy == SCHED_OTHER;
 }
 
 bool
@@ -47,7 +50,7 @@ idle_start_may_begin(const struct server *s)
 static unsigned
 hurry(pid_t pid, unsigned depth)
 {
-	static const struct sched_param usual = {0};
+	struct scheduling how;
 	char path[64], text[512], *at, *end;
 	struct dirent *e;
 	unsigned n = 0;
@@ -62,8 +65,11 @@ hurry(pid_t pid, unsigned depth)
 		tid = (pid_t)strtol(e->d_name, NULL, 10);
 		if (tid <= 0)
 			continue;
-		n += sched_getscheduler(tid) == SCHED_IDLE &&
-		     sched_setscheduler(tid, SCHED_OTHER, &usual) == 0;
+		if (scheduling_read(tid, &how) == 0 &&
+		    how.policy == SCHED_IDLE) {
+			how.policy = SCHED_OTHER;
+			n += scheduling_set(tid, how) == 0;
+		}
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
 		    (int)pid, (int)tid);
 		f = depth < DEEP ? fopen(path, "re") : NULL;
@@ -88,7 +94,8 @@ idle_start_end(struct server *s)
 
 	s->program.idle = false;
 	for (unsigned i = 0; i < PASSES && n > 0; i++) {
-		n = s->program.pid > 0 ? hurry(s->program.pid, 0) : 0;
+		/* Orphans of the program are our children. */
+		n = hurry(getpid(), 0);
 		all += n;
 	}
 	log_event(LOG_LEVEL_INFO, "idle_start_over",

@@ -102,7 +102,7 @@ placement_proxy(struct proxy *p)
 
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	if (sched_getscheduler(0) == SCHED_OTHER)
-		scheduling_set(attr);
+		scheduling_set(0, attr);
 	if (p->plan.proxy_cpu < 0)
 		return;
 	CPU_ZERO(&set);

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/background.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/topology.h"
@@ -290,7 +291,6 @@ static void
 child_exec(const struct server *s, const cpu_set_t *cpus, int output,
     char **environment)
 {
-	static const struct sched_param none = {0};
 	const struct config_server *c = s->config;
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
@@ -305,7 +305,7 @@ child_exec(const struct server *s, const cpu_set_t *cpus, int output,
 	if (cpus != NULL)
 		sched_setaffinity(0, sizeof(*cpus), cpus);
 	if (s->program.idle)
-		sched_setscheduler(0, SCHED_IDLE, &none);
+		scheduling_set(0, (struct scheduling){.policy = SCHED_IDLE});
 	if (null >= 0)
 		dup2(null, 0);
 	if (output >= 0) {

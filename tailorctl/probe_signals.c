@@ -55,15 +55,15 @@ probe_scheduler(struct probe_finding *f)
 {
 	struct scheduling old, new, seen = {0};
 
-	if (scheduling_read(&old) < 0 || old.policy != SCHED_OTHER) {
+	if (scheduling_read(0, &old) < 0 || old.policy != SCHED_OTHER) {
 		f->found = "not running under the ordinary scheduling policy";
 		return;
 	}
 	new = old;
 	new.runtime_ns = 100000; /* the smallest slice */
-	if (scheduling_set(new) == 0) {
-		scheduling_read(&seen);
-		scheduling_set(old);
+	if (scheduling_set(0, new) == 0) {
+		scheduling_read(0, &seen);
+		scheduling_set(0, old);
 	}
 	f->available = seen.runtime_ns == new.runtime_ns;
 	if (f->available)

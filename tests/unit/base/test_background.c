@@ -43,7 +43,7 @@ thread_prepare(const struct way *w)
 	    .priority = policy == SCHED_FIFO || policy == SCHED_RR};
 
 	prctl(PR_SET_TIMERSLACK, 1UL);
-	return scheduling_set(a);
+	return scheduling_set(0, a);
 }
 
 static void *
@@ -58,7 +58,7 @@ way_main(void *user)
 	w->result = background_become();
 	w->after = sched_getscheduler(0);
 	w->slack_ns = prctl(PR_GET_TIMERSLACK);
-	scheduling_read(&w->attr);
+	scheduling_read(0, &w->attr);
 	if (pthread_create(&child, NULL, child_main, w) == 0)
 		pthread_join(child, NULL);
 	return NULL;
