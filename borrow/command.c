@@ -194,8 +194,9 @@ end_print(const struct loan *l, const struct job_end *end)
 	    CPU_COUNT(&l->lanes), wall_s);
 }
 
-/* Have tailorctl print what that time cost the requests of a running tailor; if
- * none runs, or it has no accounts, nothing is printed. */
+/* Have tailorctl print what that time cost the requests of a running tailor.
+ * Nothing is printed if none runs, if it has no accounts, or if the group is
+ * held: tailorctl runs in it. */
 static void
 cost_print(struct loan *l, const struct job_end *end)
 {
@@ -204,7 +205,8 @@ cost_print(struct loan *l, const struct job_end *end)
 	pid_t pid;
 	int null;
 
-	if (!file_beside("tailorctl", program, sizeof(program)))
+	if (group_is_held(&l->group) ||
+	    !file_beside("tailorctl", program, sizeof(program)))
 		return;
 	snprintf(since, sizeof(since), "%.3fs",
 	    (double)(end->wall_ns > NS_PER_S ? end->wall_ns : NS_PER_S) /

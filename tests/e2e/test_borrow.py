@@ -235,6 +235,10 @@ def test_held(begin, ctl):
     assert ctl("hold", "--resume", str(p.pid)).returncode == 0
     assert not listed()["held"]
     wait_until(lambda: used_s(pid) - before > 0.5, "it goes on")
+    # One that ends while it is held ends like any other.
+    assert ctl("hold", str(p.pid)).returncode == 0
+    os.kill(pid, signal.SIGKILL)
+    assert p.wait(60) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("wrong", ["x", "0", "1", "-1", "99999999999"])
