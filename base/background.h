@@ -17,8 +17,8 @@ struct scheduling {
 #define SCHEDULING_RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
 
 /* Read, or set, the scheduling of a thread, 0: of the calling one; size is
- * filled in.  Returns 0 or a negative errno.  Uses sched_setattr(), as a systemd unit's
- * filter of system calls refuses sched_setscheduler(). */
+ * filled in.  Returns 0 or a negative errno.  Uses sched_setattr(), as a
+ * systemd unit's filter of system calls refuses sched_setscheduler(). */
 int scheduling_read(pid_t tid, struct scheduling *out);
 int scheduling_set(pid_t tid, struct scheduling s);
 
