@@ -49,8 +49,8 @@ ROOMS := base talechain/events talechain/timeline talechain/tale \
 	 talechain/symbols talechain/store talechain/render config \
 	 profiler/counters profiler/options profiler/processes \
 	 profiler/channels profiler/jvm profiler/kernel profiler/runtimes \
-	 profiler/rates profiler/observer profiler/attach profiler shim borrow \
-	 hedging borrowing http http/client blame blame/report \
+	 profiler/rates profiler/observer profiler/attach profiler lanes shim \
+	 borrowing borrow hedging http http/client blame blame/report \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
 	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
@@ -96,8 +96,9 @@ NEEDS_profiler  := profiler/attach profiler/observer profiler/rates \
 		   profiler/runtimes profiler/kernel profiler/jvm \
 		   profiler/channels profiler/processes profiler/options \
 		   profiler/counters talechain/timeline talechain/events base
-NEEDS_shim      := profiler talechain/timeline talechain/events base
-NEEDS_borrow    := base
+NEEDS_lanes     := base
+NEEDS_shim      := lanes profiler talechain/timeline talechain/events base
+NEEDS_borrow    := borrowing lanes base
 NEEDS_hedging   := talechain/events base
 NEEDS_borrowing := base
 NEEDS_http      :=
@@ -118,13 +119,13 @@ NEEDS_proxy/request    := proxy/analysis proxy/access_log proxy/client \
 NEEDS_proxy/admin      := proxy/request proxy/analysis proxy/access_log \
 			  proxy/client proxy/upstream proxy/stats proxy/net http \
 			  hedging blame profiler talechain config base
-NEEDS_daemon    := borrow shim proxy http hedging blame profiler talechain \
+NEEDS_daemon    := borrow borrowing shim lanes proxy http hedging blame profiler talechain \
 		   config base
 NEEDS_loadgen/send   := http base
 NEEDS_loadgen/stats  := loadgen/send http base
 NEEDS_loadgen/report := loadgen/stats loadgen/send http base
 NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send http base
-NEEDS_tailorctl := borrow profiler http blame talechain/timeline \
+NEEDS_tailorctl := borrow borrowing lanes profiler http blame talechain/timeline \
 		   talechain/events base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
@@ -133,7 +134,7 @@ LIBS_talechain/store := -lsqlite3
 LIBS_profiler/counters := -lpfm
 LIBS_profiler/kernel := -lbpf
 LIBS_profiler/runtimes := -lbpf -lelf
-LIBS_shim       := -lbpf
+LIBS_lanes      := -lbpf
 LIBS_http       := -lhttp_parser
 LIBS_loadgen    := -lcjson
 LIBS_proxy/net  := -levent_core
@@ -229,12 +230,12 @@ $(BUILD)/kernel.bpf: $(BPF_OBJECTS)
 	$(call say,BPF)$(BPFTOOL) gen object $@ $^
 $(BUILD)/obj/profiler/kernel/programs.o: $(BUILD)/kernel.bpf
 # And two small ones: for the microscope, and for the probes of runtimes.
-$(BUILD)/task_map.bpf: $(BUILD)/obj/shim/task_map.bpf.o
+$(BUILD)/lanes.bpf: $(BUILD)/obj/lanes/lanes.bpf.o
 $(BUILD)/runtimes.bpf: $(BUILD)/obj/profiler/runtimes/runtimes.bpf.o
-$(BUILD)/task_map.bpf $(BUILD)/runtimes.bpf:
+$(BUILD)/lanes.bpf $(BUILD)/runtimes.bpf:
 	$(call say,BPF)$(BPFTOOL) gen object $@ $^
 $(BUILD)/obj/profiler/runtimes/probes.o: $(BUILD)/runtimes.bpf
-$(BUILD)/obj/shim/task_map.o: $(BUILD)/task_map.bpf
+$(BUILD)/obj/lanes/lanes.o: $(BUILD)/lanes.bpf
 
 # A room's whole archive must link with nothing but what the room may use.
 define room

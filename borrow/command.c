@@ -18,7 +18,10 @@
 #include "base/topology.h"
 #include "borrow/borrow.h"
 #include "borrow/group.h"
+#include "borrow/guard.h"
 #include "borrow/job.h"
+#include "lanes/lanes.h"
+#include "talechain/talechain_borrow.h"
 
 #define STATUS_FAILED 125
 #define STATUS_DENIED 126
@@ -27,7 +30,8 @@
 
 struct borrow_command {
 	int64_t pid; /* 0: none */
-	const char *cpus;
+	const char *cpus, *pairs;
+	int64_t budget_ns;
 	bool dry, quiet;
 };
 
@@ -35,6 +39,10 @@ struct borrow_command {
 struct loan {
 	struct idle_group group;
 	cpu_set_t lanes;
+	bool paired;
+	struct lanes_pairs pairs; /* if paired, the next as well */
+	struct lanes *words;
+	int64_t budget_ns;
 };
 
 #define AT(member) .at = offsetof(struct borrow_command, member)
@@ -44,6 +52,12 @@ static const struct option_row rows[] = {
 	option_text, AT(cpus), .values = ""},
     {"pid", 0, "PID", "run on the CPUs of this process", option_number, AT(pid),
 	.low = 1, .high = INT32_MAX, .values = ""},
+    {"pairs", 0, "PAIRS",
+	"on the second CPU while the first is idle: 0:1,2:3 or auto",
+	option_text, AT(pairs), .values = ""},
+    {"budget", 0, "TIME",
+	"with --pairs: also for this long once the first is busy",
+	option_duration, AT(budget_ns), .high = NS_PER_S, .values = ""},
     {"dry-run", 'n', NULL, "only print what would be done", option_flag,
 	AT(dry)},
     {"quiet", 'q', NULL, "do not print at the end what was lent", option_flag,
@@ -97,12 +111,37 @@ lanes_of(pid_t pid, cpu_set_t *out)
 	return CPU_COUNT(out) > 0 ? 0 : -ESRCH;
 }
 
+/* Find the lanes that lend, and those to run on.  0 or -EINVAL. */
+static int
+pairs_find(const struct borrow_command *c, struct loan *l)
+{
+	cpu_set_t lends = l->lanes;
+	struct topology *t = NULL;
+	char why[LANES_WHY];
+	int err;
+
+	if (strcmp(c->pairs, "auto") != 0) {
+		err = lanes_pairs_parse(&l->pairs, c->pairs, why);
+	} else {
+		err = topology_open(&t, NULL);
+		snprintf(why, sizeof(why), "the CPUs: %s", strerror(-err));
+		if (err == 0)
+			err = lanes_pairs_beside(&l->pairs, t, &lends, why);
+		topology_close(&t);
+	}
+	if (err < 0)
+		complain(why, "", "");
+	l->paired = true;
+	l->lanes = l->pairs.borrows;
+	return err;
+}
+
 /* Find where to run.  False after saying what is wrong. */
 static bool
-lanes_find(const struct borrow_command *c, cpu_set_t *out)
+lanes_find(const struct borrow_command *c, struct loan *l)
 {
+	cpu_set_t own, *out = &l->lanes;
 	char mine[LANES_TEXT];
-	cpu_set_t own;
 	int err = 0;
 
 	if (sched_getaffinity(0, sizeof(own), &own) < 0) {
@@ -122,6 +161,8 @@ lanes_find(const struct borrow_command *c, cpu_set_t *out)
 		complain("--pid", strerror(-err), "give a running process");
 		return false;
 	}
+	if (c->pairs != NULL && pairs_find(c, l) < 0)
+		return false;
 	CPU_AND(out, out, &own);
 	if (CPU_COUNT(out) > 0)
 		return true;
@@ -143,6 +184,10 @@ enter(void *user)
 	if (sched_setaffinity(0, sizeof(l->lanes), &l->lanes) < 0 ||
 	    sched_setscheduler(0, SCHED_IDLE, &none) < 0)
 		return -errno;
+	if (!l->paired)
+		return 0;
+	lanes_pass_on(l->words);
+	usleep(1); /* what a thread is, lanes/ sees as it gets a CPU */
 	return 0;
 }
 
@@ -158,6 +203,21 @@ brake_text(const struct idle_group *g)
 		break;
 	}
 	return "none";
+}
+
+static const char *
+nap_text(void)
+{
+	switch (talechain_nap_find()) {
+	case TALECHAIN_NAP_UMWAIT:
+		return "with umwait";
+	case TALECHAIN_NAP_MWAITX:
+		return "with mwaitx";
+	case TALECHAIN_NAP_PAUSE:
+		break;
+	}
+	return "with pause, which takes some of the core: "
+	       "this CPU has no umwait or mwaitx";
 }
 
 static void
@@ -176,9 +236,40 @@ dry_print(const struct loan *l, const struct group_place *place)
 		    place->version,
 		    place->contained ? ", beside those of this container only"
 				     : "");
+	if (l->paired)
+		printf("guard  naps while CPU %s is busy, woken by its task "
+		       "switches; %s\n",
+		    topology_format_cpus(&l->pairs.lends, lanes, sizeof(lanes)),
+		    nap_text());
 	printf("lent   %s\n", group_cpu_ns(&l->group) >= 0
 				  ? "is counted by the kernel for the group"
 				  : "is counted of processes that have ended");
+}
+
+/* Of the time for which the lanes beside were busy, the part in which batch
+ * work ran. */
+static void
+overlap_print(const struct loan *l)
+{
+	struct lanes_sums all = {0}, s;
+	char lends[LANES_TEXT];
+
+	for (int i = 0; i < TALECHAIN_LANES; i++) {
+		if (!CPU_ISSET((size_t)i, &l->pairs.borrows) ||
+		    l->pairs.core[i] != i)
+			continue;
+		s = lanes_sums(lanes_words(l->words), lanes_askers(l->words), i,
+		    instant_now().ns);
+		all.busy_ns += s.busy_ns;
+		all.overlap_ns += s.overlap_ns;
+	}
+	fprintf(stderr,
+	    "tailor borrow: CPU %s was busy for %.3g s; beside it the command "
+	    "ran for %.2g %% of that\n",
+	    topology_format_cpus(&l->pairs.lends, lends, sizeof(lends)),
+	    (double)all.busy_ns / CPU_COUNT(&l->pairs.borrows) / NS_PER_S,
+	    all.busy_ns > 0 ? 100 * (double)all.overlap_ns / (double)all.busy_ns
+			    : 0);
 }
 
 static void
@@ -192,6 +283,8 @@ end_print(const struct loan *l, const struct job_end *end)
 	fprintf(stderr, "tailor borrow: lent %.2f of %d CPUs for %.3g s\n",
 	    end->wall_ns > 0 ? (double)cpu_ns / (double)end->wall_ns : 0,
 	    CPU_COUNT(&l->lanes), wall_s);
+	if (l->paired)
+		overlap_print(l);
 }
 
 /* Have tailorctl print what that time cost the requests of a running tailor.
@@ -229,10 +322,20 @@ cost_print(struct loan *l, const struct job_end *end)
 static int
 run(struct loan *l, char **argv, bool quiet)
 {
+	struct lane_guard *guard = NULL;
+	struct guard_view view;
 	struct job_end end = {0};
-	int entered, err = job_run(argv, enter, l, &end, &entered);
+	int entered = 0, err = 0;
 	unsigned left;
 
+	if (l->paired) {
+		view = (struct guard_view){lanes_words(l->words),
+		    lanes_askers(l->words), lanes_wait, l->words};
+		err = guard_start(&guard, &view, &l->pairs, l->budget_ns);
+	}
+	if (err == 0)
+		err = job_run(argv, enter, l, &end, &entered);
+	guard_stop(&guard);
 	if (err == 0 && !quiet) {
 		end_print(l, &end);
 		cost_print(l, &end);
@@ -253,6 +356,27 @@ run(struct loan *l, char **argv, bool quiet)
 	return err == -ENOENT ? STATUS_MISSING : STATUS_DENIED;
 }
 
+/* Returns 0, or -EINVAL with a sentence in why. */
+static int
+pairs_check(const struct borrow_command *c, char *why)
+{
+	const char *wrong = NULL;
+	bool beside = c->pairs != NULL && strcmp(c->pairs, "auto") == 0;
+
+	if (c->budget_ns != 0 && c->pairs == NULL)
+		wrong = "--budget needs --pairs";
+	else if (beside && c->pid == 0)
+		wrong = "--pairs auto needs --pid, the service's";
+	else if (c->pairs != NULL && !beside && c->pid + (c->cpus != NULL) > 0)
+		wrong = "--pairs says where to run: no --cpus or --pid";
+	else if (c->pairs != NULL && c->cpus != NULL)
+		wrong = "--pairs auto is beside --pid: no --cpus";
+	if (wrong == NULL)
+		return 0;
+	snprintf(why, LINE_WHY, "%s", wrong);
+	return -EINVAL;
+}
+
 int
 borrow_main(int argc, char **argv)
 {
@@ -260,7 +384,7 @@ borrow_main(int argc, char **argv)
 	static struct group_place place;
 	struct borrow_command c = {0};
 	struct line_words words;
-	char why[LINE_WHY];
+	char why[LANES_WHY > LINE_WHY ? LANES_WHY : LINE_WHY];
 	int err = line_parse(&line, &c, argc, argv, &words, why);
 
 	if (err > 0)
@@ -269,13 +393,20 @@ borrow_main(int argc, char **argv)
 		snprintf(why, sizeof(why), "--cpus or --pid, not both");
 		err = -EINVAL;
 	}
+	if (err == 0)
+		err = pairs_check(&c, why);
 	if (err < 0) {
 		line_complain(&line, why);
 		return STATUS_FAILED;
 	}
+	loan.budget_ns = c.budget_ns;
 	words.word[words.count] = NULL; /* the words are moved in argv */
-	if (!lanes_find(&c, &loan.lanes))
+	if (!lanes_find(&c, &loan))
 		return STATUS_FAILED;
+	if (loan.paired && lanes_open(&loan.words, &loan.pairs, why) < 0) {
+		complain("--pairs", why, "");
+		return STATUS_FAILED;
+	}
 	group_find(&place, "");
 	group_make(&loan.group, &place, getpid());
 	if (c.dry) {
@@ -283,7 +414,8 @@ borrow_main(int argc, char **argv)
 		group_remove(&loan.group);
 		return 0;
 	}
-	if (loan.group.brake == GROUP_NONE) {
+	if (loan.group.brake == GROUP_NONE ||
+	    (loan.paired && loan.group.brake != GROUP_IDLE)) {
 		complain("nothing would hold it back", loan.group.why,
 		    loan.group.fix);
 		return STATUS_FAILED;

@@ -20,7 +20,7 @@ tag_name(const struct observation *o, uint64_t tag, char *out, size_t size)
 {
 	char name[32];
 
-	if (o->sources.tasks == NULL) {
+	if (o->sources.lanes == NULL) {
 		snprintf(out, size, "0x%" PRIx64, tag);
 		return;
 	}
@@ -148,7 +148,7 @@ json_tag_rows(const struct observation *o, struct json *j)
 		snprintf(name, sizeof(name), "0x%" PRIx64, row[i]->tag);
 		json_key_string(j, "tag",
 		    row[i] == &o->scope->tags.others ? "others" : name);
-		if (o->sources.tasks != NULL) {
+		if (o->sources.lanes != NULL) {
 			tag_name(o, row[i]->tag, name, sizeof(name));
 			json_key_string(j, "name", name);
 		}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/sigbus_guard.h"
+#include "lanes/lanes.h"
 #include "profiler/jvm/hsperf_page.h"
 #include "profiler/processes/proc.h"
 
@@ -32,7 +33,7 @@ sources_fini(struct sources *s)
 		sigbus_unguard(s->map[i].at);
 	}
 	hsperf_page_free(&s->page);
-	task_map_close(&s->tasks);
+	lanes_close(&s->lanes);
 	sources_init(s, &s->target);
 }
 
@@ -329,16 +330,18 @@ sources_tag(struct sources *s, const char *spec, char *why)
 	int err;
 
 	if (strcmp(spec, "task") == 0) {
-		if (s->target.cpu < 0) {
+		if (s->target.cpu < 0 || s->target.cpu >= TALECHAIN_LANES) {
 			snprintf(why, SOURCE_WHY,
 			    "the tag task is what runs on a CPU: needs --cpu");
 			return -EINVAL;
 		}
-		err = task_map_open(&s->tasks, why);
+		err = lanes_open(&s->lanes, NULL, why);
 		if (err < 0)
 			return err;
-		s->sampler.tag = task_map_word(s->tasks, s->target.cpu);
-		return s->sampler.tag != NULL ? 0 : -EINVAL;
+		s->sampler.tag = (const uint64_t *)(const void *)&lanes_words(
+		    s->lanes)[s->target.cpu]
+				     .running;
+		return 0;
 	}
 	if (strncmp(spec, "word:", 5) != 0 || !word_parse(spec + 5, &w)) {
 		snprintf(why, SOURCE_WHY,

@@ -12,7 +12,7 @@
 #include "shim/sampler.h"
 
 struct hsperf_page;
-struct task_map;
+struct lanes;
 
 /* The observed process or CPU. */
 struct shim_target {
@@ -38,7 +38,7 @@ struct sources {
 	struct source_map map[SAMPLER_SIGNALS + 1]; /* owned; one for the tag */
 	unsigned maps;
 	struct hsperf_page *page; /* owned, or NULL: the JVM's */
-	struct task_map *tasks;	  /* owned, or NULL: the tag is a task */
+	struct lanes *lanes;	  /* owned, or NULL: the tag is a task */
 };
 
 #define SOURCE_WHY 640
@@ -63,13 +63,3 @@ int sources_tag(struct sources *s, const char *spec, char *why);
  * target's CPU time.  why receives the reason if a counter is missing, else
  * "". */
 int sources_add_default(struct sources *s, char *why);
-
-struct task_map;
-
-/* Load and attach.  Returns 0, or a negative errno with a sentence in why
- * (SOURCE_WHY bytes).  Blocks for some tenths of a second. */
-int task_map_open(struct task_map **out, char *why);
-void task_map_close(struct task_map **mp);
-
-/* The word of a CPU, valid while the map is open; NULL: no such CPU. */
-const uint64_t *task_map_word(const struct task_map *m, int cpu);

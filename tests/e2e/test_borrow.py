@@ -109,6 +109,12 @@ def test_what_cannot_be_run(build, scratch):
     (["--cpus", "x", "true"], "give one like 0-3,8"),
     (["--cpus", "1000", "true"], "those that may are"),
     (["--pid", "2147483647", "true"], "give a running process"),
+    (["--pairs", "0-1", "true"], "give one like 0:1,2:3"),
+    (["--pairs", "0:1,1:0", "true"], "CPU 0-1 cannot both lend and borrow"),
+    (["--pairs", "auto", "true"], "--pairs auto needs --pid"),
+    (["--pairs", "0:1", "--cpus", "0", "true"], "no --cpus or --pid"),
+    (["--pairs", "0:1000", "true"], "those that may are"),
+    (["--budget", "1ms", "true"], "--budget needs --pairs"),
     (["--nosuch", "true"], "unknown option --nosuch"),
 ])
 def test_wrong_use(build, wrong, says):

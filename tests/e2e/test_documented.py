@@ -148,5 +148,6 @@ def test_programs(build, scratch, tailor, upstream):
     stub.stop()
     for words, (status, said) in results.items():
         wrong = 125 if "borrow" in words else WRONG_USAGE
-        assert status != wrong, (todo[words], said)
+        # A machine may have fewer CPUs than the example's.
+        assert status != wrong or "may be used here" in said, (todo[words], said)
         assert "unknown key" not in said, (todo[words], said)

@@ -152,6 +152,27 @@ TEST(test_absent)
 	stub_close(&stub);
 }
 
+/* Compile a text; false: there is no such compiler. */
+static bool
+compiles(const char *command, const char *includes, const char *text)
+{
+	char line[1024];
+
+	snprintf(line, sizeof(line), "command -v %.*s >/dev/null",
+	    (int)strcspn(command, " "), command);
+	if (system(line) != 0) {
+		print_message("not tried: %s\n", command);
+		return false;
+	}
+	snprintf(line, sizeof(line),
+	    "echo '%s' | %s -Wall -Wextra -Wconversion -Wsign-conversion "
+	    "-Wshadow -Wcast-qual -Wcast-align -Werror -I. %s -fsyntax-only -",
+	    text, command, includes);
+	if (system(line) != 0)
+		fail_msg("%s", line);
+	return true;
+}
+
 /* Goal: no warning in a service of any dialect that we promise. */
 TEST(test_compiles)
 {
@@ -163,29 +184,27 @@ TEST(test_compiles)
 	    "g++ -x c++ -std=c++20 -Wpedantic",
 	    "clang++ -x c++ -std=c++11 -Wold-style-cast",
 	};
-	char line[512];
-	size_t i, done = 0;
+	static const char events[] = "-include talechain/talechain.h";
+	static const char use_events[] =
+	    "struct talechain t; int f(void); int f(void) {"
+	    " int r = talechain_open(&t, \"s\", \"n\", 8);"
+	    " talechain_emit(&t, TALECHAIN_APP_START, 1, 2, 3, 4);"
+	    " talechain_word_set(&t, TALECHAIN_WORD_QUEUE, 1);"
+	    " talechain_close(&t); return r; }";
+	static const char borrow[] = "-U_GNU_SOURCE -D_GNU_SOURCE "
+#ifdef __x86_64__
+				     "-DTALECHAIN_BORROW_FENTRY "
+#endif
+				     "-include talechain/talechain_borrow.h";
+	static const char use_borrow[] =
+	    "struct talechain_borrow b; int g(void); int g(void) {"
+	    " talechain_borrow_check(&b);"
+	    " return talechain_borrow_open(&b, 1); }";
+	size_t done = 0;
 
-	for (i = 0; i < sizeof(command) / sizeof(command[0]); i++) {
-		snprintf(line, sizeof(line), "command -v %.*s >/dev/null",
-		    (int)strcspn(command[i], " "), command[i]);
-		if (system(line) != 0) {
-			print_message("not tried: %s\n", command[i]);
-			continue;
-		}
-		snprintf(line, sizeof(line),
-		    "echo 'struct talechain t; int f(void); int f(void) {"
-		    " int r = talechain_open(&t, \"s\", \"n\", 8);"
-		    " talechain_emit(&t, TALECHAIN_APP_START, 1, 2, 3, 4);"
-		    " talechain_word_set(&t, TALECHAIN_WORD_QUEUE, 1);"
-		    " talechain_close(&t); return r; }' | %s -Wall -Wextra "
-		    "-Wconversion -Wsign-conversion -Wshadow -Wcast-qual "
-		    "-Wcast-align -Werror -I. -include talechain/talechain.h "
-		    "-fsyntax-only -",
-		    command[i]);
-		if (system(line) != 0)
-			fail_msg("%s", line);
-		done++;
+	for (size_t i = 0; i < sizeof(command) / sizeof(command[0]); i++) {
+		done += compiles(command[i], events, use_events);
+		done += compiles(command[i], borrow, use_borrow);
 	}
 	assert_true(done > 0);
 }
