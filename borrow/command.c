@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -57,7 +58,8 @@ static const struct option_row rows[] = {
 	option_text, AT(pairs), .values = ""},
     {"budget", 0, "TIME",
 	"with --pairs: also for this long once the first is busy",
-	option_duration, AT(budget_ns), .high = NS_PER_S, .values = ""},
+	option_duration, AT(budget_ns), .high = NS_PER_S,
+	.wants = "a time of at most 1 s, as 2ms", .values = ""},
     {"dry-run", 'n', NULL, "only print what would be done", option_flag,
 	AT(dry)},
     {"quiet", 'q', NULL, "do not print at the end what was lent", option_flag,
@@ -111,9 +113,35 @@ lanes_of(pid_t pid, cpu_set_t *out)
 	return CPU_COUNT(out) > 0 ? 0 : -ESRCH;
 }
 
+/* True if the CPUs are online, and we may run on those that borrow. */
+static bool
+pairs_usable(const struct lanes_pairs *p, const cpu_set_t *own)
+{
+	char cpus[LANES_TEXT], list[LANES_TEXT];
+	cpu_set_t online, used;
+
+	CPU_AND(&used, &p->borrows, own);
+	if (!CPU_EQUAL(&used, &p->borrows)) {
+		complain("not all CPUs that are to borrow may be used here; "
+			 "those that may are",
+		    topology_format_cpus(own, list, sizeof(list)), "");
+		return false;
+	}
+	if (!file_read_line(
+		cpus, sizeof(cpus), "/sys/devices/system/cpu/online") ||
+	    topology_parse_cpus(cpus, &online) < 0)
+		return true;
+	CPU_AND(&used, &p->lends, &online);
+	if (CPU_EQUAL(&used, &p->lends))
+		return true;
+	complain("not all CPUs that are to lend are online; those that are",
+	    cpus, "");
+	return false;
+}
+
 /* Find the lanes that lend, and those to run on.  0 or -EINVAL. */
 static int
-pairs_find(const struct borrow_command *c, struct loan *l)
+pairs_find(const struct borrow_command *c, struct loan *l, const cpu_set_t *own)
 {
 	cpu_set_t lends = l->lanes;
 	struct topology *t = NULL;
@@ -129,11 +157,13 @@ pairs_find(const struct borrow_command *c, struct loan *l)
 			err = lanes_pairs_beside(&l->pairs, t, &lends, why);
 		topology_close(&t);
 	}
-	if (err < 0)
+	if (err < 0) {
 		complain(why, "", "");
+		return err;
+	}
 	l->paired = true;
 	l->lanes = l->pairs.borrows;
-	return err;
+	return pairs_usable(&l->pairs, own) ? 0 : -EINVAL;
 }
 
 /* Find where to run.  False after saying what is wrong. */
@@ -161,13 +191,13 @@ lanes_find(const struct borrow_command *c, struct loan *l)
 		complain("--pid", strerror(-err), "give a running process");
 		return false;
 	}
-	if (c->pairs != NULL && pairs_find(c, l) < 0)
+	if (c->pairs != NULL && pairs_find(c, l, &own) < 0)
 		return false;
 	CPU_AND(out, out, &own);
 	if (CPU_COUNT(out) > 0)
 		return true;
-	complain("none of these CPUs may be used here", "those that may are",
-	    topology_format_cpus(&own, mine, sizeof(mine)));
+	complain("none of these CPUs may be used here; those that may are",
+	    topology_format_cpus(&own, mine, sizeof(mine)), "");
 	return false;
 }
 
@@ -177,12 +207,15 @@ enter(void *user)
 {
 	static const struct sched_param none = {0};
 	struct loan *l = user;
-	int err = group_join(&l->group);
+	int err;
 
+	/* A real-time thread may not enter the group. */
+	if (sched_setscheduler(0, SCHED_IDLE, &none) < 0)
+		return -errno;
+	err = group_join(&l->group);
 	if (err < 0)
 		return err;
-	if (sched_setaffinity(0, sizeof(l->lanes), &l->lanes) < 0 ||
-	    sched_setscheduler(0, SCHED_IDLE, &none) < 0)
+	if (sched_setaffinity(0, sizeof(l->lanes), &l->lanes) < 0)
 		return -errno;
 	if (!l->paired)
 		return 0;
@@ -253,33 +286,36 @@ overlap_print(const struct loan *l)
 {
 	struct lanes_sums all = {0}, s;
 	char lends[LANES_TEXT];
+	int cores = 0;
 
 	for (int i = 0; i < TALECHAIN_LANES; i++) {
 		if (!CPU_ISSET((size_t)i, &l->pairs.borrows) ||
 		    l->pairs.core[i] != i)
 			continue;
+		cores++;
 		s = lanes_sums(lanes_words(l->words), lanes_askers(l->words), i,
 		    instant_now().ns);
 		all.busy_ns += s.busy_ns;
-		all.overlap_ns += s.overlap_ns;
+		all.beside_ns += s.beside_ns;
+		all.napped_ns += s.napped_ns;
 	}
 	fprintf(stderr,
-	    "tailor borrow: CPU %s was busy for %.3g s; beside it the command "
-	    "ran for %.2g %% of that\n",
+	    "tailor borrow: CPU %s was busy for %.2f s; beside it the command "
+	    "ran for %.1f %% of that\n",
 	    topology_format_cpus(&l->pairs.lends, lends, sizeof(lends)),
-	    (double)all.busy_ns / CPU_COUNT(&l->pairs.borrows) / NS_PER_S,
-	    all.busy_ns > 0 ? 100 * (double)all.overlap_ns / (double)all.busy_ns
-			    : 0);
+	    (double)all.busy_ns * cores / CPU_COUNT(&l->pairs.borrows) /
+		NS_PER_S,
+	    all.busy_ns > 0
+		? 100 * fmax((double)(all.beside_ns - all.napped_ns), 0) /
+		      (double)all.busy_ns
+		: 0);
 }
 
 static void
-end_print(const struct loan *l, const struct job_end *end)
+end_print(const struct loan *l, const struct job_end *end, int64_t cpu_ns)
 {
-	int64_t cpu_ns = group_cpu_ns(&l->group);
 	double wall_s = (double)end->wall_ns / NS_PER_S;
 
-	if (cpu_ns < 0)
-		cpu_ns = end->cpu_ns;
 	fprintf(stderr, "tailor borrow: lent %.2f of %d CPUs for %.3g s\n",
 	    end->wall_ns > 0 ? (double)cpu_ns / (double)end->wall_ns : 0,
 	    CPU_COUNT(&l->lanes), wall_s);
@@ -301,9 +337,8 @@ cost_print(struct loan *l, const struct job_end *end)
 	if (group_is_held(&l->group) ||
 	    !file_beside("tailorctl", program, sizeof(program)))
 		return;
-	snprintf(since, sizeof(since), "%.3fs",
-	    (double)(end->wall_ns > NS_PER_S ? end->wall_ns : NS_PER_S) /
-		NS_PER_S);
+	snprintf(
+	    since, sizeof(since), "%.3fs", (double)end->wall_ns / NS_PER_S);
 	pid = fork();
 	if (pid != 0) {
 		while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -326,26 +361,31 @@ run(struct loan *l, char **argv, bool quiet)
 	struct guard_view view;
 	struct job_end end = {0};
 	int entered = 0, err = 0;
+	int64_t cpu_ns;
 	unsigned left;
 
 	if (l->paired) {
 		view = (struct guard_view){lanes_words(l->words),
-		    lanes_askers(l->words), lanes_wait, l->words};
+		    lanes_askers(l->words), lanes_guarded(l->words), lanes_wait,
+		    lanes_end, l->words};
 		err = guard_start(&guard, &view, &l->pairs, l->budget_ns);
 	}
 	if (err == 0)
 		err = job_run(argv, enter, l, &end, &entered);
+	cpu_ns = group_cpu_ns(&l->group);
 	guard_stop(&guard);
 	if (err == 0 && !quiet) {
-		end_print(l, &end);
-		cost_print(l, &end);
+		end_print(l, &end, cpu_ns >= 0 ? cpu_ns : end.cpu_ns);
+		/* Costs are known by the second. */
+		if (end.wall_ns >= NS_PER_S)
+			cost_print(l, &end);
 	}
 	left = group_remove(&l->group);
 	if (left > 0)
 		fprintf(stderr,
 		    "tailor borrow: %u of its processes still run, in the "
-		    "group\n",
-		    left);
+		    "group%s\n",
+		    left, l->paired ? ", also beside busy CPUs" : "");
 	if (err == 0)
 		job_exit(end.status);
 	if (!entered) {
@@ -413,6 +453,13 @@ borrow_main(int argc, char **argv)
 		dry_print(&loan, &place);
 		group_remove(&loan.group);
 		return 0;
+	}
+	if (loan.paired && group_is_below_idle(&place)) {
+		complain("this shell is in a group with cpu.idle itself",
+		    "as would be what keeps the command off busy CPUs",
+		    "run tailor borrow in another");
+		group_remove(&loan.group);
+		return STATUS_FAILED;
 	}
 	if (loan.group.brake == GROUP_NONE ||
 	    (loan.paired && loan.group.brake != GROUP_IDLE)) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/permission.h"
 
 #define PREFIX "tailor-borrow-"
 
@@ -96,6 +97,51 @@ group_find(struct group_place *out, const char *root)
 		if (out->version == 0 || strcmp(m.mnt_type, "cgroup") == 0)
 			mount_use(out, root, &m);
 	endmntent(f);
+}
+
+/* The group of this process, of a line of /proc/self/cgroup; NULL: the line is
+ * of another hierarchy. */
+static char *
+own_group(char *line, unsigned version)
+{
+	char *controllers = strchr(line, ':'), *group, *word, *next;
+
+	group = controllers != NULL ? strchr(++controllers, ':') : NULL;
+	if (group == NULL)
+		return NULL;
+	*group++ = '\0';
+	group[strcspn(group, "\n")] = '\0';
+	if (version == 2)
+		return *controllers == '\0' ? group : NULL;
+	for (word = strtok_r(controllers, ",", &next); word != NULL;
+	     word = strtok_r(NULL, ",", &next))
+		if (strcmp(word, "cpu") == 0)
+			return group;
+	return NULL;
+}
+
+bool
+group_is_below_idle(const struct group_place *place)
+{
+	char line[PATH_MAX], word[16], *group = NULL, *slash;
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	bool idle = false;
+
+	while (
+	    f != NULL && group == NULL && fgets(line, sizeof(line), f) != NULL)
+		group = own_group(line, place->version);
+	if (f != NULL)
+		fclose(f);
+	while (group != NULL && !idle) {
+		idle = file_read_line(word, sizeof(word), "%s%s/cpu.idle",
+			   place->path, group) &&
+		       word[0] == '1';
+		slash = strrchr(group, '/');
+		if (slash == NULL)
+			break;
+		*slash = '\0';
+	}
+	return idle;
 }
 
 /* The process after which the next group in a directory is named; 0: no more.
@@ -185,6 +231,7 @@ brake(struct idle_group *g, unsigned version)
 void
 group_make(struct idle_group *g, const struct group_place *place, pid_t pid)
 {
+	struct permission own;
 	int err;
 
 	memset(g, 0, sizeof(*g));
@@ -193,14 +240,18 @@ group_make(struct idle_group *g, const struct group_place *place, pid_t pid)
 		memcpy(g->fix, place->fix, sizeof(g->fix));
 		return;
 	}
-	remove_left(place->path);
+	/* In a pid namespace a group may be of a process that is not seen. */
+	permission_read(&own);
+	if (!own.container)
+		remove_left(place->path);
 	err = make(g->path, place->path, pid);
 	if (err == 0)
 		err = brake(g, place->version);
 	/* Only for the sum at the end. */
 	if (err == 0 && place->version == 1 && place->usage[0] != '\0' &&
 	    strcmp(place->usage, place->path) != 0) {
-		remove_left(place->usage);
+		if (!own.container)
+			remove_left(place->usage);
 		make(g->usage, place->usage, pid);
 	}
 	if (err == 0)

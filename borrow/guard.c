@@ -20,7 +20,7 @@ struct watch {
 	struct guard_view view;
 	int at; /* the core's words */
 	const volatile struct talechain_lane *core;
-	volatile struct talechain_asker *asker;
+	const volatile struct talechain_asker *asker;
 	const atomic_bool *stop;
 	enum talechain_nap how;
 	struct borrowing_queue queue;
@@ -30,13 +30,15 @@ struct watch {
 	bool busy;
 
 	/* A thread of the core asks itself: what it was judged by. */
-	bool asks;
+	unsigned bad; /* judgements in a row */
 	struct instant judged;
 	struct lanes_sums sums;
 };
 
 struct lane_guard {
 	atomic_bool stop;
+	void (*end)(void *user);
+	void *user;
 	unsigned watches;
 	struct watch watch[]; /* owned */
 };
@@ -73,42 +75,61 @@ sleep_until(struct instant at)
 		;
 }
 
-/* True if batch work is left to itself: it asks, and stops in time.  That is
- * judged while it does not nap. */
-static bool
-trusts(struct watch *w, struct instant now, bool busy)
+/* Judge threads that ask by what has been since they were judged before. */
+static void
+judge(struct watch *w, struct instant now)
 {
-	struct lanes_sums sums;
+	struct lanes_sums s =
+	    lanes_sums(w->view.words, w->view.askers, w->at, now.ns);
+	int64_t ran_ns = (s.beside_ns - w->sums.beside_ns) -
+			 (s.napped_ns - w->sums.napped_ns);
+	bool bad = instant_is_set(w->judged) &&
+		   ran_ns * GUARD_PART > s.busy_ns - w->sums.busy_ns;
 
-	if (w->asker->guarded != 0 || w->asker->threads == 0)
-		return false;
-	if (busy || instant_since(now, w->judged) < GUARD_TRUST_MS * NS_PER_MS)
-		return true;
-	sums = lanes_sums(w->view.words, w->view.askers, w->at, now.ns);
-	if (w->asks && (sums.overlap_ns - w->sums.overlap_ns) * GUARD_PART >
-			   sums.busy_ns - w->sums.busy_ns)
-		w->asker->guarded = 1;
-	w->asks = true;
+	w->bad = bad ? w->bad + 1 : 0;
+	if (w->bad >= 2)
+		w->view.guarded[w->at] = 1;
 	w->judged = now;
-	w->sums = sums;
-	return w->asker->guarded == 0;
+	w->sums = s;
 }
 
-/* Nap until the core is not busy. */
-static void
+/* True if batch work is left to itself: it asks, and stops in time.  For how
+ * long it naps is known at the end of the nap. */
+static bool
+trusts(struct watch *w, struct instant now)
+{
+	if (w->asker->threads != 0 && w->asker->stopped == 0 &&
+	    instant_since(now, w->judged) >= GUARD_TRUST_MS * NS_PER_MS)
+		judge(w, now);
+	return w->asker->threads != 0 && w->view.guarded[w->at] == 0;
+}
+
+/* True if the kernel has moved us: the lane has been taken away, and another is
+ * not ours to hold. */
+static bool
+is_elsewhere(const struct watch *w)
+{
+	return sched_getcpu() != w->cpu;
+}
+
+/* Nap until the core is not busy, or for as long as a nap may be: then true. */
+static bool
 nap(const struct watch *w, unsigned long long hold, struct instant since)
 {
-	struct instant now;
-
 	while (w->core->hold == hold &&
 	       !atomic_load_explicit(w->stop, memory_order_relaxed)) {
 		talechain_nap(w->how, &w->core->hold, hold);
-		now = instant_now();
-		if (instant_since(now, since) < GUARD_TURN_NS)
-			continue;
-		sleep_until(instant_plus(now, GUARD_REST_NS));
-		since = instant_now();
+		if (instant_since(instant_now(), since) >= GUARD_NAP_NS)
+			return true;
 	}
+	return false;
+}
+
+/* Wait until batch work runs while the core is busy. */
+static void
+wait_for_work(const struct watch *w)
+{
+	w->view.wait(w->view.user, w->cpu, GUARD_TRUST_MS);
 }
 
 static void *
@@ -118,11 +139,7 @@ watch_run(void *user)
 	struct instant now, until, latest;
 	unsigned long long hold;
 	struct watch *w = user;
-	cpu_set_t set;
 
-	CPU_ZERO(&set);
-	CPU_SET((size_t)w->cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
 	/* We may have been started as something else. */
 	sched_setscheduler(0, SCHED_OTHER, &usual);
 	w->how = talechain_nap_find();
@@ -132,13 +149,15 @@ watch_run(void *user)
 		until = look(w, hold != 0);
 		now = instant_now();
 		latest = instant_plus(now, GUARD_TRUST_MS * NS_PER_MS);
-		if (trusts(w, now, hold != 0) || until.ns == UINT64_MAX)
-			w->view.wait(w->view.user, w->cpu, GUARD_TRUST_MS);
+		if (is_elsewhere(w))
+			sleep_until(latest);
+		else if (trusts(w, now) || until.ns == UINT64_MAX)
+			wait_for_work(w);
 		else if (instant_before(now, until))
 			sleep_until(
 			    instant_before(until, latest) ? until : latest);
-		else
-			nap(w, hold, now);
+		else if (nap(w, hold, now))
+			wait_for_work(w);
 	}
 	return NULL;
 }
@@ -147,12 +166,20 @@ static int
 watch_start(struct watch *w)
 {
 	sigset_t all, before;
+	pthread_attr_t attr;
+	cpu_set_t set;
 	int err;
 
+	CPU_ZERO(&set);
+	CPU_SET((size_t)w->cpu, &set);
 	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&w->thread, NULL, watch_run, w);
+	/* Fails if the lane may not be used. */
+	err = pthread_create(&w->thread, &attr, watch_run, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
 	return -err;
 }
 
@@ -167,6 +194,8 @@ guard_start(struct lane_guard **out, const struct guard_view *view,
 
 	if (g == NULL)
 		return -ENOMEM;
+	g->end = view->end;
+	g->user = view->user;
 	for (int i = 0; i < TALECHAIN_LANES && err == 0; i++) {
 		if (!CPU_ISSET((size_t)i, &pairs->borrows))
 			continue;
@@ -200,6 +229,7 @@ guard_stop(struct lane_guard **gp)
 	if (g == NULL)
 		return;
 	atomic_store_explicit(&g->stop, true, memory_order_relaxed);
+	g->end(g->user);
 	for (unsigned i = 0; i < g->watches; i++)
 		pthread_join(g->watch[i].thread, NULL);
 	free(g);

@@ -12,10 +12,13 @@
 #include "base/array.h"
 #include "base/instant.h"
 
-/* The signals that are waited for; the program begins with the mask that we
- * had. */
-static const int taken[] = {SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1,
-    SIGUSR2, SIGALRM, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH};
+/* Signals that are not waited for: those of our own faults. */
+static const int own[] = {
+    SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPIPE};
+
+/* Signals that the terminal sends to the program, too. */
+static const int of_terminal[] = {
+    SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
 
 /* A message of the new process that it cannot run the program. */
 struct failure {
@@ -66,6 +69,15 @@ child_goes_on(pid_t pid, struct job_end *out)
 	return true;
 }
 
+static bool
+is_of_terminal(int signal)
+{
+	for (unsigned i = 0; i < COUNT(of_terminal); i++)
+		if (of_terminal[i] == signal)
+			return true;
+	return false;
+}
+
 static void
 child_wait(pid_t pid, const sigset_t *set, struct job_end *out)
 {
@@ -74,8 +86,7 @@ child_wait(pid_t pid, const sigset_t *set, struct job_end *out)
 	while (child_goes_on(pid, out)) {
 		if (sigwaitinfo(set, &info) < 0 || info.si_signo == SIGCHLD)
 			continue;
-		/* The terminal sends its signals to both of us. */
-		if (info.si_code != SI_KERNEL)
+		if (info.si_code != SI_KERNEL || !is_of_terminal(info.si_signo))
 			kill(pid, info.si_signo);
 	}
 }
@@ -107,9 +118,9 @@ job_run(char **argv, int (*enter)(void *user), void *user, struct job_end *out,
 	if (pipe2(failures, O_CLOEXEC) < 0)
 		return -errno;
 	c.failures = failures[1];
-	sigemptyset(&set);
-	for (unsigned i = 0; i < COUNT(taken); i++)
-		sigaddset(&set, taken[i]);
+	sigfillset(&set);
+	for (unsigned i = 0; i < COUNT(own); i++)
+		sigdelset(&set, own[i]);
 	sigprocmask(SIG_BLOCK, &set, &c.mask);
 	/* If it is ignored, ends are not waited for. */
 	sigaction(SIGCHLD, &usual, &c.on_child);

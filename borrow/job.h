@@ -21,8 +21,8 @@ struct job_end {
  * before job_exit.
  *
  * Returns 0 with *out, or a negative errno of fork(2), enter or execvp(3), and
- * *entered is true if it is the last one's.  Main thread of a program with no
- * others. */
+ * *entered is true if it is the last one's.  Main
+ * thread; others have blocked all signals. */
 int job_run(char **argv, int (*enter)(void *user), void *user,
     struct job_end *out, int *entered);
 

@@ -1,5 +1,5 @@
-/* lanes.bpf.c: store what each CPU runs, and for how long batch work runs
- * beside a busy lane.
+/* lanes.bpf.c: store what each CPU runs, or for how long batch work runs beside
+ * a busy lane; one of both programs is loaded.
  *
  * A lending lane is busy while it runs anything but the idle task and tasks of
  * policy SCHED_IDLE, which are batch work.  A task's policy is seen as it gets a
@@ -9,15 +9,14 @@
 #include <linux/bpf.h>
 #include <linux/types.h>
 
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <stdbool.h>
 
-#include "lanes/ring.h"
 #include "talechain/talechain_borrow.h"
 
 #define POLICY_IDLE 5 /* SCHED_IDLE */
+#define RING 65536    /* bytes: a page on any machine */
 
 struct task_struct {
 	int pid, tgid;
@@ -50,9 +49,18 @@ struct {
 	__array(
 	    values, struct {
 		    __uint(type, BPF_MAP_TYPE_RINGBUF);
-		    __uint(max_entries, LANES_RING);
+		    __uint(max_entries, RING);
 	    });
 } rings SEC(".maps");
+
+/* Of each core, whether it is guarded although threads ask; ours alone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, TALECHAIN_LANES);
+	__type(key, __u32);
+	__type(value, __u64);
+} guarded SEC(".maps");
 
 /* Wake the guard of a lane, if batch work that does not ask runs on it. */
 static __always_inline void
@@ -62,11 +70,12 @@ wake(__u32 cpu, __u32 core)
 	    bpf_map_lookup_elem(&lanes, &cpu);
 	const volatile struct talechain_asker *a =
 	    bpf_map_lookup_elem(&askers, &core);
+	const volatile __u64 *g = bpf_map_lookup_elem(&guarded, &core);
 	void *ring = bpf_map_lookup_elem(&rings, &cpu);
 	__u64 nothing = 0;
 
-	if (l == NULL || a == NULL || ring == NULL || l->since_ns == 0 ||
-	    (a->threads != 0 && a->guarded == 0))
+	if (l == NULL || a == NULL || g == NULL || ring == NULL ||
+	    l->since_ns == 0 || (a->threads != 0 && *g == 0))
 		return;
 	bpf_ringbuf_output(
 	    ring, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
@@ -80,22 +89,34 @@ core_busy_ns(const volatile struct talechain_lane *core, __u64 now)
 	return core->busy_ns + (hold != 0 && now > changed ? now - changed : 0);
 }
 
+/* The core's times first, so that who sees hold sees them. */
 static __always_inline void
 lend(struct talechain_lane *l, volatile struct talechain_lane *core, bool busy,
     __u64 now)
 {
+	bool last = core->hold == 1;
+
 	if (l->busy == busy)
 		return;
 	l->busy = busy;
-	if (busy && __sync_fetch_and_add(&core->hold, 1) == 0) {
-		core->changed_ns = now;
-		for (unsigned i = 0; i < TALECHAIN_BESIDE; i++)
-			if (l->beside[i] != 0)
-				wake(l->beside[i] - 1U, l->core);
-	} else if (!busy && __sync_fetch_and_add(&core->hold, -1) == 1) {
-		core->busy_ns += now - core->changed_ns;
-		core->changed_ns = now;
+	if (!busy) {
+		if (last) {
+			core->busy_ns += now - core->changed_ns;
+			core->changed_ns = now;
+		}
+		if (__sync_fetch_and_add(&core->hold, -1) == 1 && !last) {
+			core->busy_ns += now - core->changed_ns;
+			core->changed_ns = now;
+		}
+		return;
 	}
+	if (core->hold == 0)
+		core->changed_ns = now;
+	if (__sync_fetch_and_add(&core->hold, 1) != 0)
+		return;
+	for (unsigned i = 0; i < TALECHAIN_BESIDE; i++)
+		if (l->beside[i] != 0)
+			wake(l->beside[i] - 1U, l->core);
 }
 
 static __always_inline void
@@ -117,32 +138,43 @@ borrow(struct talechain_lane *l, const volatile struct talechain_lane *core,
 	ran = now - l->since_ns;
 	beside = core_busy_ns(core, now) - l->before_ns;
 	l->since_ns = 0;
-	l->batch_ns += ran;
 	/* Beyond that it is the tear of a time. */
 	l->overlap_ns += beside < ran ? beside : (__s64)beside < 0 ? 0 : ran;
 }
 
 SEC("tp_btf/sched_switch")
 int
-BPF_PROG(
-    on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+BPF_PROG(store_task, bool preempt, struct task_struct *prev,
+    struct task_struct *next)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), tid = (__u32)next->pid, at;
+	__u32 cpu = bpf_get_smp_processor_id(), tid = (__u32)next->pid;
+	struct talechain_lane *l = bpf_map_lookup_elem(&lanes, &cpu);
+
+	if (l != NULL)
+		l->running =
+		    tid == 0 ? 0 : (__u64)(__u32)next->tgid << 32 | tid;
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int
+BPF_PROG(store_pair, bool preempt, struct task_struct *prev,
+    struct task_struct *next)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), at;
 	struct talechain_lane *l = bpf_map_lookup_elem(&lanes, &cpu), *core;
 	bool batch;
 
-	if (l == NULL)
-		return 0;
-	l->running = tid == 0 ? 0 : (__u64)(__u32)next->tgid << 32 | tid;
-	if (l->role == TALECHAIN_NO_LANE)
+	if (l == NULL || l->role == TALECHAIN_NO_LANE)
 		return 0;
 	at = l->core;
 	core = bpf_map_lookup_elem(&lanes, &at);
 	if (core == NULL)
 		return 0;
-	batch = tid != 0 && next->policy == POLICY_IDLE;
+	l->switches++;
+	batch = next->pid != 0 && next->policy == POLICY_IDLE;
 	if (l->role == TALECHAIN_LENDS)
-		lend(l, core, tid != 0 && !batch, bpf_ktime_get_ns());
+		lend(l, core, next->pid != 0 && !batch, bpf_ktime_get_ns());
 	else
 		borrow(l, core, cpu, batch, bpf_ktime_get_ns());
 	return 0;

@@ -5,24 +5,29 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/embed.h"
 #include "base/permission.h"
-#include "lanes/ring.h"
+
+#define RING 65536 /* bytes: a page on any machine */
 
 struct lanes {
-	struct bpf_object *object;	  /* owned */
-	struct bpf_link *link;		  /* owned */
-	int map, askers_map, rings_map;	  /* of object */
-	const struct talechain_lane *cpu; /* owned mappings */
-	struct talechain_asker *asker;
+	struct bpf_object *object; /* owned, and its maps: */
+	int words_map, askers_map, rings_map, guarded_map;
+	struct bpf_link *link;		    /* owned */
+	const struct talechain_lane *words; /* owned mappings */
+	const struct talechain_asker *askers;
+	uint64_t *guarded;
 	struct ring_buffer *ring[TALECHAIN_LANES]; /* owned; by lane */
+	int end; /* owned: lanes_wait returns; -1 */
 };
 
 /* The object, made from lanes.bpf.c at build time. */
@@ -40,6 +45,9 @@ complain(int err, char *why)
 		    "the running task cannot be seen: %s; %s",
 		    permission_why(&permission, reason, sizeof(reason)),
 		    permission_remedy(&permission, remedy, sizeof(remedy)));
+	else if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
+		snprintf(why, LANES_WHY, "the running task cannot be seen: %s",
+		    strerror(-err));
 	else
 		snprintf(why, LANES_WHY,
 		    "the running task cannot be seen: this kernel does not "
@@ -71,7 +79,7 @@ pairs_write(const struct lanes *l, const struct lanes_pairs *pairs)
 			if (CPU_ISSET(k, &pairs->borrows) &&
 			    pairs->core[k] == words.core)
 				words.beside[n++] = (unsigned short)(k + 1);
-		err = bpf_map_update_elem(l->map, &i, &words, BPF_ANY);
+		err = bpf_map_update_elem(l->words_map, &i, &words, BPF_ANY);
 	}
 	return err;
 }
@@ -96,7 +104,7 @@ rings_make(struct lanes *l, const struct lanes_pairs *pairs)
 		if (!CPU_ISSET(i, &pairs->borrows))
 			continue;
 		fd = bpf_map_create(
-		    BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, LANES_RING, NULL);
+		    BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, RING, NULL);
 		if (fd < 0)
 			return fd;
 		l->ring[i] = ring_buffer__new(fd, drop, NULL, NULL);
@@ -109,57 +117,89 @@ rings_make(struct lanes *l, const struct lanes_pairs *pairs)
 	return err;
 }
 
-static int
-map_words(struct lanes *l)
+/* Map an array of TALECHAIN_LANES elements; NULL: it cannot be. */
+static void *
+array_map(int map, size_t size, int protection)
 {
-	size_t n = TALECHAIN_LANES;
-	void *at;
+	void *at =
+	    mmap(NULL, size * TALECHAIN_LANES, protection, MAP_SHARED, map, 0);
 
-	at = mmap(NULL, sizeof(*l->cpu) * n, PROT_READ, MAP_SHARED, l->map, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	l->cpu = at;
-	at = mmap(NULL, sizeof(*l->asker) * n, PROT_READ | PROT_WRITE,
-	    MAP_SHARED, l->askers_map, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	l->asker = at;
-	return 0;
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static void
+array_unmap(const void *at, size_t size)
+{
+	if (at != NULL)
+		munmap((void *)(uintptr_t)at, size * TALECHAIN_LANES);
+}
+
+static int
+maps_map(struct lanes *l)
+{
+	l->words = array_map(l->words_map, sizeof(*l->words), PROT_READ);
+	l->askers = array_map(l->askers_map, sizeof(*l->askers), PROT_READ);
+	l->guarded = array_map(
+	    l->guarded_map, sizeof(*l->guarded), PROT_READ | PROT_WRITE);
+	return l->words == NULL || l->askers == NULL || l->guarded == NULL
+		   ? -errno
+		   : 0;
+}
+
+/* Have each of these CPUs switch tasks: what it runs is not seen before. */
+static void
+visit(const cpu_set_t *cpus)
+{
+	cpu_set_t own, one;
+
+	if (sched_getaffinity(0, sizeof(own), &own) < 0)
+		return;
+	for (size_t i = 0; i < TALECHAIN_LANES; i++) {
+		CPU_ZERO(&one);
+		CPU_SET(i, &one);
+		if (CPU_ISSET(i, cpus))
+			sched_setaffinity(0, sizeof(one), &one);
+	}
+	sched_setaffinity(0, sizeof(own), &own);
 }
 
 static int
 load(struct lanes *l, const struct lanes_pairs *pairs)
 {
-	struct bpf_program *program;
+	struct bpf_program *task, *pair;
 	int err;
 
 	l->object = bpf_object__open_mem(
 	    lanes_object, (size_t)(lanes_object_end - lanes_object), NULL);
 	if (l->object == NULL)
 		return -errno;
+	task = bpf_object__find_program_by_name(l->object, "store_task");
+	pair = bpf_object__find_program_by_name(l->object, "store_pair");
+	bpf_program__set_autoload(pairs != NULL ? task : pair, false);
 	err = bpf_object__load(l->object);
 	if (err < 0)
 		return err;
-	program = bpf_object__find_program_by_name(l->object, "on_switch");
-	l->map = bpf_object__find_map_fd_by_name(l->object, "lanes");
+	l->words_map = bpf_object__find_map_fd_by_name(l->object, "lanes");
 	l->askers_map = bpf_object__find_map_fd_by_name(l->object, "askers");
 	l->rings_map = bpf_object__find_map_fd_by_name(l->object, "rings");
-	if (program == NULL || l->map < 0 || l->askers_map < 0 ||
-	    l->rings_map < 0)
-		return -ENOTSUP;
+	l->guarded_map = bpf_object__find_map_fd_by_name(l->object, "guarded");
 	err = pairs != NULL ? pairs_write(l, pairs) : 0;
 	if (err == 0 && pairs != NULL)
 		err = rings_make(l, pairs);
 	/* From here on nothing but the program can write it, whoever has the
 	 * descriptor. */
 	if (err == 0)
-		err = bpf_map_freeze(l->map);
+		err = bpf_map_freeze(l->words_map);
 	if (err == 0)
-		err = map_words(l);
+		err = maps_map(l);
 	if (err < 0)
 		return err;
-	l->link = bpf_program__attach(program);
-	return l->link == NULL ? -errno : 0;
+	l->link = bpf_program__attach(pairs != NULL ? pair : task);
+	if (l->link == NULL)
+		return -errno;
+	if (pairs != NULL)
+		visit(&pairs->lends);
+	return 0;
 }
 
 int
@@ -173,7 +213,8 @@ lanes_open(struct lanes **out, const struct lanes_pairs *pairs, char *why)
 		return -ENOMEM;
 	}
 	libbpf_set_print(NULL);
-	err = load(l, pairs);
+	l->end = eventfd(0, EFD_CLOEXEC);
+	err = l->end < 0 ? -errno : load(l, pairs);
 	if (err < 0) {
 		lanes_close(&l);
 		return complain(err, why);
@@ -191,47 +232,65 @@ lanes_close(struct lanes **lp)
 	if (l == NULL)
 		return;
 	bpf_link__destroy(l->link);
-	if (l->cpu != NULL)
-		munmap((void *)(uintptr_t)l->cpu,
-		    sizeof(*l->cpu) * TALECHAIN_LANES);
+	array_unmap(l->words, sizeof(*l->words));
+	array_unmap(l->askers, sizeof(*l->askers));
+	array_unmap(l->guarded, sizeof(*l->guarded));
 	bpf_object__close(l->object);
-	if (l->asker != NULL)
-		munmap(l->asker, sizeof(*l->asker) * TALECHAIN_LANES);
 	for (unsigned i = 0; i < TALECHAIN_LANES; i++)
 		ring_buffer__free(l->ring[i]);
+	if (l->end >= 0)
+		close(l->end);
 	free(l);
 }
 
 const struct talechain_lane *
 lanes_words(const struct lanes *l)
 {
-	return l->cpu;
+	return l->words;
 }
 
-struct talechain_asker *
+const struct talechain_asker *
 lanes_askers(const struct lanes *l)
 {
-	return l->asker;
+	return l->askers;
+}
+
+uint64_t *
+lanes_guarded(const struct lanes *l)
+{
+	return l->guarded;
 }
 
 void
 lanes_wait(void *user, int cpu, int timeout_ms)
 {
-	struct lanes *l = user;
+	const struct lanes *l = user;
+	struct pollfd fd[] = {
+	    {.fd = ring_buffer__epoll_fd(l->ring[cpu]), .events = POLLIN},
+	    {.fd = l->end, .events = POLLIN}};
 
-	ring_buffer__poll(l->ring[cpu], timeout_ms);
+	if (poll(fd, COUNT(fd), timeout_ms) > 0)
+		ring_buffer__consume(l->ring[cpu]);
+}
+
+void
+lanes_end(void *user)
+{
+	const struct lanes *l = user;
+
+	eventfd_write(l->end, 1);
 }
 
 void
 lanes_pass_on(const struct lanes *l)
 {
-	const int fd[] = {l->map, l->askers_map, bpf_link__fd(l->link)};
+	const int fd[] = {l->words_map, l->askers_map, bpf_link__fd(l->link)};
 	char text[32];
 	int err = 0;
 
 	for (unsigned i = 0; i < COUNT(fd) && err == 0; i++)
 		err = fcntl(fd[i], F_SETFD, 0);
-	snprintf(text, sizeof(text), "%d,%d", l->map, l->askers_map);
+	snprintf(text, sizeof(text), "%d,%d", l->words_map, l->askers_map);
 	if (err == 0)
 		setenv(TALECHAIN_BORROW, text, 1);
 }

@@ -34,7 +34,8 @@ int lanes_pairs_parse(struct lanes_pairs *out, const char *text, char *why);
 int lanes_pairs_beside(struct lanes_pairs *out, const struct topology *t,
     const cpu_set_t *lends, char *why);
 
-/* Load and attach; pairs: NULL, or what is to lend and borrow.  Returns 0, or a
+/* Load and attach; pairs: NULL, or what is to lend and borrow: then no CPU's
+ * running is stored, since a job can read the words.  Returns 0, or a
  * negative errno with a sentence in why (LANES_WHY bytes).  Blocks for some
  * tenths of a second. */
 int lanes_open(struct lanes **out, const struct lanes_pairs *pairs, char *why);
@@ -45,16 +46,23 @@ const struct talechain_lane *lanes_words(const struct lanes *l);
 
 /* Of each core, what programs that have the descriptor say; they can write it,
  * so it is to be believed of them alone. */
-struct talechain_asker *lanes_askers(const struct lanes *l);
+const struct talechain_asker *lanes_askers(const struct lanes *l);
+
+/* Of each core: not 0 if its guard is to be woken although threads ask.  Written
+ * by the caller. */
+uint64_t *lanes_guarded(const struct lanes *l);
 
 /* Wait until there may be batch work on a borrowing lane while its core is busy,
  * or for at most so long.  One thread of a lane; user: the struct lanes. */
 void lanes_wait(void *user, int cpu, int timeout_ms);
 
+/* Have all waits return, now and from now on. */
+void lanes_end(void *user);
+
 /* Sums over the borrowing lanes of a core, until now, ns: for how long lending
- * lanes were busy, and batch work ran meanwhile and did not nap. */
+ * lanes were busy, batch work ran meanwhile, and it napped, by its own word. */
 struct lanes_sums {
-	int64_t busy_ns, overlap_ns;
+	int64_t busy_ns, beside_ns, napped_ns;
 };
 struct lanes_sums lanes_sums(const struct talechain_lane *words,
     const struct talechain_asker *askers, int core, uint64_t now);

@@ -10,27 +10,31 @@ busy_ns(const volatile struct talechain_lane *core, uint64_t now)
 	return core->busy_ns + (hold != 0 && now > changed ? now - changed : 0);
 }
 
+/* Of a borrowing lane. */
+static int64_t
+beside_ns(const volatile struct talechain_lane *l, uint64_t busy, uint64_t now)
+{
+	uint64_t since = l->since_ns, before = l->before_ns;
+	uint64_t most = since != 0 && now > since ? now - since : 0;
+	uint64_t runs = busy > before ? busy - before : 0;
+
+	return (int64_t)(l->overlap_ns + (runs < most ? runs : most));
+}
+
 struct lanes_sums
 lanes_sums(const struct talechain_lane *words,
     const struct talechain_asker *askers, int core, uint64_t now)
 {
 	const volatile struct talechain_asker *a = &askers[core];
 	uint64_t busy = busy_ns(&words[core], now);
-	struct lanes_sums s = {0};
-	int64_t beside;
+	struct lanes_sums s = {.napped_ns = (int64_t)a->napped_ns};
 
 	for (int i = 0; i < TALECHAIN_LANES; i++) {
-		const volatile struct talechain_lane *l = &words[i];
-
-		if (l->role != TALECHAIN_BORROWS || (int)l->core != core)
+		if (words[i].role != TALECHAIN_BORROWS ||
+		    (int)words[i].core != core)
 			continue;
 		s.busy_ns += (int64_t)busy;
-		beside = l->since_ns != 0 ? (int64_t)(busy - l->before_ns) : 0;
-		s.overlap_ns +=
-		    (int64_t)l->overlap_ns + (beside > 0 ? beside : 0);
+		s.beside_ns += beside_ns(&words[i], busy, now);
 	}
-	s.overlap_ns -= (int64_t)a->napped_ns;
-	if (s.overlap_ns < 0)
-		s.overlap_ns = 0;
 	return s;
 }

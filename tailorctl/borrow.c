@@ -261,7 +261,7 @@ blamed_show(const struct cost *c, int64_t since_ns)
 	if (c->out != NULL) {
 		json_key_uint(c->out, "blamed", n);
 		json_key_int(c->out, "longest_ns", longest_ns);
-		json_key_string(c->out, "longest", id);
+		json_key_string(c->out, "longest", id != NULL ? id : "");
 	} else if (id == NULL) {
 		printf("No slow request has that as its cause.\n");
 	} else {

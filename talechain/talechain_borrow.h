@@ -11,7 +11,7 @@
  * A program that does not ask is kept off the CPU later, by another thread
  * (tailor-borrow(1)).  Elsewhere everything here is a cheap no-op.
  *
- * A check is one load of a word that stays in the cache, and one branch.  Do
+ * A check is a load of a word that stays in the cache, and a branch.  Do
  * not ask while holding a lock that a thread of the service may want.
  *
  * Needs Linux, GCC or Clang, and _GNU_SOURCE (g++ and clang++ define it
@@ -42,10 +42,10 @@ struct talechain_lane {
 	/* Of a lending lane: whether it counts in hold. */
 	unsigned long long busy;
 
-	/* Of a borrowing lane: since when batch work runs, 0: not; for how long
-	 * it ran until then, and for how much of that any lending lane was
-	 * busy; busy time of the core when it began. */
-	unsigned long long since_ns, batch_ns, overlap_ns, before_ns;
+	/* Of a borrowing lane: since when batch work runs, 0: not; for how much
+	 * of the time until then any lending lane was busy; busy time of the
+	 * core when it began; how many switches of tasks there were. */
+	unsigned long long since_ns, overlap_ns, before_ns, switches;
 
 	/* Constant. */
 	unsigned int core; /* the CPU whose line has the core's words */
@@ -59,8 +59,8 @@ struct talechain_lane {
 /* Of a core, what threads say that ask themselves; they write it. */
 struct talechain_asker {
 	unsigned long long threads;   /* that ask, ever */
-	unsigned long long napped_ns; /* for how long they have stopped */
-	unsigned long long guarded;   /* `tailor borrow`: they ask too seldom */
+	unsigned long long stopped;   /* that are, now */
+	unsigned long long napped_ns; /* their CPU time while they were */
 	unsigned long long unused[13];
 };
 
@@ -69,6 +69,7 @@ struct talechain_asker {
 
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,29 +176,46 @@ struct talechain_borrow {
 	const volatile unsigned long long *hold; /* not 0: stop */
 
 	/* Private. */
-	unsigned long long none; /* hold, where nothing is lent */
+	const volatile struct talechain_lane *lane;
 	struct talechain_asker *asker;
 	enum talechain_nap how;
 };
 
-/* Map a descriptor if it is of what it should be.  Returns NULL if not. */
+/* While a thread stops it looks this often whether anything is counted. */
+#define TALECHAIN_BORROW_LOOK_NS 100000000u
+
+/* Never stops a thread. */
+static const unsigned long long talechain_borrow_none = 0;
+
+/* Private: map a descriptor of the environment once in a process.  Returns NULL
+ * with errno if it is not, or no longer, what it should be. */
 TALECHAIN_UNTRACED static inline void *
-talechain_borrow_map(int fd, size_t size, int protection)
+talechain_borrow_map(void **once, int fd, size_t size, int protection)
 {
 	char path[40], is[32] = "";
-	void *at;
+	void *at = __atomic_load_n(once, __ATOMIC_ACQUIRE), *none = NULL;
 
+	if (at != NULL)
+		return at;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (readlink(path, is, sizeof(is) - 1) < 0 ||
-	    strcmp(is, "anon_inode:bpf-map") != 0)
+	    strcmp(is, "anon_inode:bpf-map") != 0) {
+		errno = ENOENT;
 		return NULL;
+	}
 	at = mmap(NULL, size * TALECHAIN_LANES, protection, MAP_SHARED, fd, 0);
-	return at == MAP_FAILED ? NULL : at;
+	if (at == MAP_FAILED)
+		return NULL;
+	if (__atomic_compare_exchange_n(
+		once, &none, at, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return at;
+	munmap(at, size * TALECHAIN_LANES);
+	return none;
 }
 
 /* Begin for the calling thread.  It is pinned to a core's borrowing lanes; of
  * several cores, to that with this number, modulo how many there are: number
- * the threads.  What is mapped stays until the process ends.
+ * the threads.  What is mapped, once, stays until the process ends.
  *
  * Returns 0, or a negative errno, and then checks never stop it: -ENOENT if
  * this program does not run under `tailor borrow --pairs`, or what it passes on
@@ -205,24 +223,27 @@ talechain_borrow_map(int fd, size_t size, int protection)
 TALECHAIN_UNTRACED static inline int
 talechain_borrow_open(struct talechain_borrow *b, unsigned int number)
 {
+	static void *lanes_at, *askers_at;
 	const char *text = getenv(TALECHAIN_BORROW);
 	const struct talechain_lane *lane;
 	struct talechain_asker *asker;
 	unsigned int cores = 0, core = 0;
 	int lanes_fd, askers_fd;
-	cpu_set_t set, own;
+	cpu_set_t set;
 
-	b->none = 0;
-	b->hold = &b->none;
+	b->hold = &talechain_borrow_none;
+	b->lane = NULL;
+	b->asker = NULL;
+	b->how = TALECHAIN_NAP_PAUSE;
 	if (text == NULL || sscanf(text, "%d,%d", &lanes_fd, &askers_fd) != 2)
 		return -ENOENT;
 	lane = (const struct talechain_lane *)talechain_borrow_map(
-	    lanes_fd, sizeof(*lane), PROT_READ);
+	    &lanes_at, lanes_fd, sizeof(*lane), PROT_READ);
+	if (lane == NULL)
+		return -errno;
 	asker = (struct talechain_asker *)talechain_borrow_map(
-	    askers_fd, sizeof(*asker), PROT_READ | PROT_WRITE);
-	if (lane == NULL || asker == NULL)
-		return -ENOENT;
-	if (sched_getaffinity(0, sizeof(own), &own) < 0)
+	    &askers_at, askers_fd, sizeof(*asker), PROT_READ | PROT_WRITE);
+	if (asker == NULL)
 		return -errno;
 	for (unsigned int i = 0; i < TALECHAIN_LANES; i++)
 		cores += lane[i].role == TALECHAIN_BORROWS && lane[i].core == i;
@@ -235,45 +256,79 @@ talechain_borrow_open(struct talechain_borrow *b, unsigned int number)
 			core = i;
 	CPU_ZERO(&set);
 	for (unsigned int i = 0; i < TALECHAIN_LANES; i++)
-		if (lane[i].role == TALECHAIN_BORROWS && lane[i].core == core &&
-		    CPU_ISSET(i, &own))
+		if (lane[i].role == TALECHAIN_BORROWS && lane[i].core == core)
 			CPU_SET(i, &set);
 	if (sched_setaffinity(0, sizeof(set), &set) < 0)
 		return -errno;
 	b->how = talechain_nap_find();
+	b->lane = lane;
 	b->asker = &asker[core];
 	__atomic_fetch_add(&b->asker->threads, 1, __ATOMIC_RELAXED);
 	b->hold = &lane[core].hold;
 	return 0;
 }
 
+/* Private: true if switches of tasks are still counted.  A program that closes
+ * all descriptors may end that. */
+TALECHAIN_UNTRACED static inline bool
+talechain_borrow_lives(const struct talechain_borrow *b)
+{
+	const struct timespec moment = {0, 1};
+	int cpu = sched_getcpu();
+	unsigned long long before;
+
+	if (cpu < 0 || cpu >= TALECHAIN_LANES)
+		return true;
+	before = b->lane[cpu].switches;
+	nanosleep(&moment, NULL);
+	return b->lane[cpu].switches != before;
+}
+
+/* Private: time of a clock, ns. */
+TALECHAIN_UNTRACED static inline unsigned long long
+talechain_borrow_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (unsigned long long)t.tv_sec * 1000000000u +
+	       (unsigned long long)t.tv_nsec;
+}
+
 /* Stop until no lending lane of the core is busy. */
 TALECHAIN_UNTRACED static inline void
-talechain_borrow_stop(const struct talechain_borrow *b)
+talechain_borrow_stop(struct talechain_borrow *b)
 {
-	struct timespec from, to;
-	unsigned long long hold;
+	unsigned long long hold,
+	    napped = talechain_borrow_ns(CLOCK_THREAD_CPUTIME_ID);
+	unsigned long long look =
+	    talechain_borrow_ns(CLOCK_MONOTONIC) + TALECHAIN_BORROW_LOOK_NS;
 
-	clock_gettime(CLOCK_MONOTONIC, &from);
-	while ((hold = *b->hold) != 0)
+	__atomic_fetch_add(&b->asker->stopped, 1, __ATOMIC_RELAXED);
+	while ((hold = *b->hold) != 0) {
 		talechain_nap(b->how, b->hold, hold);
-	clock_gettime(CLOCK_MONOTONIC, &to);
-	__atomic_fetch_add(&b->asker->napped_ns,
-	    (unsigned long long)((to.tv_sec - from.tv_sec) * 1000000000L +
-				 (to.tv_nsec - from.tv_nsec)),
-	    __ATOMIC_RELAXED);
+		if (talechain_borrow_ns(CLOCK_MONOTONIC) < look)
+			continue;
+		if (!talechain_borrow_lives(b))
+			b->hold = &talechain_borrow_none;
+		look += TALECHAIN_BORROW_LOOK_NS;
+	}
+	napped = talechain_borrow_ns(CLOCK_THREAD_CPUTIME_ID) - napped;
+	__atomic_fetch_add(&b->asker->napped_ns, napped, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&b->asker->stopped, 1, __ATOMIC_RELAXED);
 }
 
 /* Stop, if a lending lane of the core is busy, until none is. */
 TALECHAIN_UNTRACED static inline void
-talechain_borrow_check(const struct talechain_borrow *b)
+talechain_borrow_check(struct talechain_borrow *b)
 {
 	if (__builtin_expect(*b->hold != 0, 0))
 		talechain_borrow_stop(b);
 }
 
 /* A program whose functions are compiled with -pg -mfentry asks at the begin of
- * each, with no change but one more file of two lines:
+ * each, also of those that hold a lock, with no change but one more file of two
+ * lines:
  *
  *	#define TALECHAIN_BORROW_FENTRY
  *	#include <talechain_borrow.h>
@@ -285,9 +340,14 @@ talechain_borrow_check(const struct talechain_borrow *b)
 #error "talechain_borrow.h: no __fentry__ here; call talechain_borrow_check"
 #endif
 
-static unsigned long long talechain_borrow_none;
-__attribute__((used)) static struct talechain_borrow talechain_borrow_all = {
-    &talechain_borrow_none, 0, NULL, TALECHAIN_NAP_PAUSE};
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Global for the assembler, also with -flto. */
+extern struct talechain_borrow talechain_borrow_all;
+__attribute__((used,
+    visibility("hidden"))) struct talechain_borrow talechain_borrow_all = {
+    &talechain_borrow_none, NULL, NULL, TALECHAIN_NAP_PAUSE};
 
 /* Private: called before main(). */
 TALECHAIN_UNTRACED __attribute__((constructor)) static void
@@ -297,17 +357,22 @@ talechain_borrow_begin(void)
 }
 
 /* Private: called by __fentry__. */
-TALECHAIN_UNTRACED __attribute__((used)) static void
+void talechain_borrow_fentry(void);
+__attribute__((used, visibility("hidden"))) TALECHAIN_UNTRACED void
 talechain_borrow_fentry(void)
 {
 	talechain_borrow_stop(&talechain_borrow_all);
 }
+#ifdef __cplusplus
+}
+#endif
 
 /* hold is the first member.  All registers that pass arguments are kept. */
 __asm__(".text\n"
 	".globl __fentry__\n"
 	".type __fentry__, @function\n"
 	"__fentry__:\n"
+	"	endbr64\n"
 	"	movq talechain_borrow_all(%rip), %r11\n"
 	"	cmpq $0, (%r11)\n"
 	"	jne 1f\n"

@@ -88,15 +88,16 @@ _Noreturn static void
 batch(bool asks)
 {
 	const volatile struct talechain_lane *core;
-	struct talechain_borrow b;
+	struct talechain_borrow b = {.hold = &talechain_borrow_none};
 	uint64_t now, before;
 	const char *fd;
+	void *at = NULL;
 	struct span gap;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	fd = getenv(TALECHAIN_BORROW);
 	core = fd == NULL ? NULL
-			  : talechain_borrow_map((int)strtol(fd, NULL, 10),
+			  : talechain_borrow_map(&at, (int)strtol(fd, NULL, 10),
 				sizeof(*core), PROT_READ);
 	if (core == NULL)
 		die(TALECHAIN_BORROW);
@@ -158,8 +159,11 @@ batch_start(enum mode mode)
 		execvp(argv[mode][0], argv[mode]);
 		die(argv[mode][0]);
 	}
-	while (atomic_load(&gaps->first) == 0)
+	for (int i = 0; atomic_load(&gaps->first) == 0; i++) {
+		if (i == 10000)
+			die("the batch loop does not begin");
 		usleep(1000);
+	}
 	return pid;
 }
 
@@ -189,12 +193,12 @@ serve(const volatile struct talechain_lane *core, struct figures *f,
 		due = instant_plus(
 		    due, (int64_t)(exponential(&p) * service_ns / load));
 		if (instant_since(due, begun) > (int64_t)(seconds * 1e9) ||
-		    n == SPANS)
+		    n == SPANS || f->requests == SPANS)
 			return n;
 		at = (struct timespec){
 		    (time_t)(due.ns / NS_PER_S), (long)(due.ns % NS_PER_S)};
 		now = instant_now();
-		if (instant_before(now, due)) {
+		if (n == 0 || instant_before(now, due)) {
 			while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
 				   &at, NULL) == EINTR)
 				;
@@ -264,13 +268,13 @@ account(struct figures *f, enum mode mode, const struct span *busy, size_t n)
 		if (mode == ALONE)
 			continue;
 		f->overlap_ns += (double)ran_in(busy[i], &at, &stopped);
-		if (stopped != 0)
+		if (stopped != 0 && f->stops < SPANS)
 			f->stop_us[f->stops++] =
 			    (double)(stopped - busy[i].from) / 1e3;
 		f->used_ns += (double)ran_in(idle, &at, &stopped);
 	}
 	for (unsigned i = 0; i < atomic_load(&gaps->count); i++)
-		if (gaps->gap[i].resume_ns != 0)
+		if (gaps->gap[i].resume_ns != 0 && f->resumes < SPANS)
 			f->resume_us[f->resumes++] =
 			    (double)gaps->gap[i].resume_ns / 1e3;
 }

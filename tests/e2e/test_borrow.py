@@ -113,7 +113,7 @@ def test_what_cannot_be_run(build, scratch):
     (["--pairs", "0:1,1:0", "true"], "CPU 0-1 cannot both lend and borrow"),
     (["--pairs", "auto", "true"], "--pairs auto needs --pid"),
     (["--pairs", "0:1", "--cpus", "0", "true"], "no --cpus or --pid"),
-    (["--pairs", "0:1000", "true"], "those that may are"),
+    (["--budget", "2s", "--pairs", "0:1", "true"], "a time of at most 1 s"),
     (["--budget", "1ms", "true"], "--budget needs --pairs"),
     (["--nosuch", "true"], "unknown option --nosuch"),
 ])
@@ -194,6 +194,34 @@ def test_signals_and_stops(begin):
     assert p.wait(60) == 5
 
 
+def test_signals_of_the_kernel(begin):
+    # Goal: an alarm, and a terminal that hangs up, are passed on; those of a
+    # whole range end nothing but the command.
+    for name in ("SIGALRM", "SIGHUP", "SIGPWR", "SIGRTMIN"):
+        p = begin("sleep", "100")
+        only_child(p)
+        p.send_signal(getattr(signal, name))
+        assert p.wait(60) == -getattr(signal, name)
+    p = subprocess.Popen(
+        ["perl", "-e", "alarm 1; exec @ARGV", *begin_words(p), "sleep", "100"],
+        env=ALONE, stderr=subprocess.DEVNULL)
+    assert p.wait(60) == -signal.SIGALRM
+
+
+def begin_words(p):
+    """The command of a `tailor borrow`, without what it runs."""
+    return [str(word) for word in p.args[:2]]
+
+
+def test_begun_in_real_time(build):
+    # Goal: a real-time shell's command is borrowed, too.
+    status, out, err = ran("chrt", "-f", "1", build / "tailor", "borrow", "echo",
+                           "ran", env=ALONE)
+    if "failed to set" in err:
+        pytest.skip(err)
+    assert (status, out) == (0, "ran\n"), err
+
+
 def test_killed(begin, build):
     # Goal: nothing is stopped or lost when it is killed: the command goes on,
     # and the next one removes the group that is left.
@@ -263,6 +291,7 @@ def test_what_it_costs(begin, ctl, tailor, upstream):
     env = {**os.environ, "TAILOR_ADMIN": t.admin}
     p = begin("sh", "-c", f"for i in {EACH_CPU}; do ({LOOP}) >&- 2>&- & done; wait",
               env=env)
+    begun = time.monotonic()
     waited = re.compile(r"GET /: .* while lending; a request waited "
                         r"(?!0ns)[\d.]+[num]s for lent CPUs, on average")
 
@@ -274,6 +303,9 @@ def test_what_it_costs(begin, ctl, tailor, upstream):
         return waited.search(" ".join(ctl("borrow", env=env).out.split()))
 
     wait_until(costs, "a request has waited")
+    found = json.loads(ctl("borrow", "--json", env=env, wide=True).out)
+    assert found["blamed"] >= 0 and isinstance(found["longest"], str)
+    wait_until(lambda: time.monotonic() > begun + 1, "it is told by the second")
     p.terminate()
     p.wait(60)
     assert waited.search(" ".join(p.stderr.read().split()))

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from rig.process import ran
-from rig.wait import wait_until
+from rig.wait import PATIENCE_S, wait_until
 
 ROOT = pathlib.Path(__file__).parents[2]
 CPUS = sorted(os.sched_getaffinity(0))[:2]
@@ -146,19 +146,48 @@ def compiled(scratch, *sources):
     return scratch / "program"
 
 
-def test_not_beside_a_busy_cpu(begin):
-    # Goal: of the time for which the CPU beside was busy it has next to nothing;
-    # told at the end.
-    p = begin("sh", "-c", LOOP)
-    with Busy() as busy:
-        wait_until(lambda: busy.used_s() > 1, "the CPU was busy for a second")
-    p.terminate()
-    p.wait(60)
+PERIODS = """
+import time
+for _ in range(400):
+    time.sleep(0.002)
+    until = time.monotonic() + 0.002
+    while time.monotonic() < until:
+        pass
+"""
+
+
+def ended(p):
+    """What it says at its end, once its command is killed."""
+    children = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text()
+    os.kill(int(children.split()[0]), signal.SIGKILL)
+    assert p.wait(PATIENCE_S) == -signal.SIGKILL
     told = re.search(r"CPU (\d+) was busy for (\S+) s; beside it the command "
                      r"ran for (\S+) % of that", p.stderr.read())
     assert int(told[1]) == CPUS[0]
-    assert float(told[2]) > 0.9
-    assert float(told[3]) < 20
+    return float(told[2]), float(told[3])
+
+
+def test_not_beside_a_busy_cpu(begin):
+    # Goal: of the time for which the CPU beside was busy it has next to nothing;
+    # told at the end.
+    p = begin("sh", "-c", f"echo; {LOOP}")
+    assert p.stdout.readline() == "\n"
+    with Busy() as busy:
+        wait_until(lambda: busy.used_s() > 1, "the CPU was busy for a second")
+    busy_s, percent = ended(p)
+    assert busy_s > 0.9
+    assert percent < 20
+
+
+def test_not_beside_short_requests(begin):
+    # Goal: it is stopped as each of them begins, not at some later look.
+    p = begin("sh", "-c", f"echo; {LOOP}")
+    assert p.stdout.readline() == "\n"
+    subprocess.run(["taskset", "-c", str(CPUS[0]), "python3", "-c", PERIODS],
+                   check=True)
+    busy_s, percent = ended(p)
+    assert busy_s > 0.7
+    assert percent < 50
 
 
 @pytest.mark.parametrize("sources", [[ASKS], [FENTRY, TRACED]])
@@ -179,6 +208,34 @@ def test_asks_itself(begin, scratch, sources):
             pass
         os.set_blocking(p.stdout.fileno(), True)
     assert p.stdout.readline() == "stopped\n"
+
+
+def test_asks_after_all_was_closed(begin, scratch):
+    # Goal: who closes what it was handed, as daemons do, does not stop for ever.
+    source = ASKS.replace("for (;;) {", "for (int i = 3; i < 1024; i++) close(i);"
+                          "\n\tfor (;;) {", 1)
+    p = begin(compiled(scratch, source))
+    assert p.stdout.readline() == "0\n"
+    with Busy() as busy:
+        wait_until(lambda: busy.used_s() > 0.1, "the CPU is busy")
+        p.kill()
+        p.wait()
+        assert p.stdout.readline() == "stopped\n"
+
+
+def test_asks_too_seldom(begin, scratch):
+    # Goal: a program that asks no more is guarded as any other; what another
+    # thread napped before is no credit.
+    source = ASKS.replace("talechain_borrow_check(&b);", "").replace(
+        "fflush(stdout);", "")
+    p = begin("sh", "-c", f"{compiled(scratch, source)} >/dev/null 2>&1 & echo; wait")
+    assert p.stdout.readline() == "\n"
+    with Busy() as busy:
+        wait_until(lambda: busy.used_s() > 3, "the CPU was busy")
+    p.terminate()
+    assert p.wait(PATIENCE_S) == -signal.SIGTERM
+    told = re.search(r"ran for (\S+) % of that", p.stderr.read())
+    assert float(told[1]) < 40
 
 
 def test_asks_where_nothing_is_lent(scratch):
@@ -213,6 +270,25 @@ def test_without_permission(public):
     status, out, err = borrow(public, "echo", "ran", user=65534)
     assert (status, out) == (125, "")
     assert "--pairs: the running task cannot be seen: " in err
+
+
+@pytest.mark.parametrize("pairs, says", [
+    ("0:1,0:1000", "not all CPUs that are to borrow may be used here"),
+    ("1000:1", "not all CPUs that are to lend are online"),
+])
+def test_cpus_that_are_not_there(build, pairs, says):
+    # Goal: nothing runs that is not held back.
+    status, out, err = ran(build / "tailor", "borrow", "--pairs", pairs, "echo")
+    assert (status, out) == (125, "")
+    assert says in err
+
+
+def test_below_an_idle_group(build):
+    # Goal: nor where the guard itself would not get the CPU.
+    status, out, err = borrow(build, build / "tailor", "borrow", "--pairs", PAIR,
+                              "echo")
+    assert (status, out) == (125, "")
+    assert "in a group with cpu.idle itself" in err
 
 
 @pytest.mark.long("ends 200 processes by chance")
