@@ -19,8 +19,8 @@ struct watch {
 	int cpu;
 	struct guard_view view;
 	int at; /* the core's words */
-	const volatile struct talechain_lane *core;
-	const volatile struct talechain_asker *asker;
+	const struct talechain_lane *core;
+	const struct talechain_asker *asker;
 	const atomic_bool *stop;
 	enum talechain_nap how;
 	struct borrowing_queue queue;
@@ -48,7 +48,7 @@ struct lane_guard {
 static struct instant
 look(struct watch *w, bool busy)
 {
-	struct instant at = {w->core->changed_ns};
+	struct instant at = {talechain_borrow_read(&w->core->changed_ns)};
 
 	if (busy == w->busy && at.ns == w->changed_ns)
 		return w->lane.until;
@@ -98,10 +98,12 @@ judge(struct watch *w, struct instant now)
 static bool
 trusts(struct watch *w, struct instant now)
 {
-	if (w->asker->threads != 0 && w->asker->stopped == 0 &&
+	if (talechain_borrow_read(&w->asker->threads) != 0 &&
+	    talechain_borrow_read(&w->asker->stopped) == 0 &&
 	    instant_since(now, w->judged) >= GUARD_TRUST_MS * NS_PER_MS)
 		judge(w, now);
-	return w->asker->threads != 0 && w->view.guarded[w->at] == 0;
+	return talechain_borrow_read(&w->asker->threads) != 0 &&
+	       w->view.guarded[w->at] == 0;
 }
 
 /* True if the kernel has moved us: the lane has been taken away, and another is
@@ -116,7 +118,7 @@ is_elsewhere(const struct watch *w)
 static bool
 nap(const struct watch *w, unsigned long long hold, struct instant since)
 {
-	while (w->core->hold == hold &&
+	while (talechain_borrow_read(&w->core->hold) == hold &&
 	       !atomic_load_explicit(w->stop, memory_order_relaxed)) {
 		talechain_nap(w->how, &w->core->hold, hold);
 		if (instant_since(instant_now(), since) >= GUARD_NAP_NS)
@@ -145,7 +147,7 @@ watch_run(void *user)
 	w->how = talechain_nap_find();
 	prctl(PR_SET_TIMERSLACK, 1);
 	while (!atomic_load_explicit(w->stop, memory_order_relaxed)) {
-		hold = w->core->hold;
+		hold = talechain_borrow_read(&w->core->hold);
 		until = look(w, hold != 0);
 		now = instant_now();
 		latest = instant_plus(now, GUARD_TRUST_MS * NS_PER_MS);

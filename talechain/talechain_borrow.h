@@ -95,6 +95,13 @@ struct talechain_asker {
 /* __fentry__ does not ask in these. */
 #define TALECHAIN_UNTRACED __attribute__((no_instrument_function))
 
+/* Read a word that others write; later reads see at least as much. */
+TALECHAIN_UNTRACED static inline unsigned long long
+talechain_borrow_read(const volatile unsigned long long *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
 /* How a thread can wait for a change of a word in user mode. */
 enum talechain_nap {
 	TALECHAIN_NAP_PAUSE,  /* cannot: it asks again and again */
@@ -132,7 +139,7 @@ talechain_nap(enum talechain_nap how, const volatile unsigned long long *word,
 	switch (how) {
 	case TALECHAIN_NAP_UMWAIT:
 		__asm__ volatile("umonitor %0" : : "r"(word) : "memory");
-		if (*word != seen)
+		if (talechain_borrow_read(word) != seen)
 			return;
 		__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
 		high += low + TALECHAIN_NAP_CYCLES < low;
@@ -148,7 +155,7 @@ talechain_nap(enum talechain_nap how, const volatile unsigned long long *word,
 				 :
 				 : "a"(word), "c"(0), "d"(0)
 				 : "memory");
-		if (*word != seen)
+		if (talechain_borrow_read(word) != seen)
 			return;
 		/* 0xf0: no deeper state than C0; 2: for as many cycles. */
 		__asm__ volatile("mwaitx"
@@ -161,7 +168,7 @@ talechain_nap(enum talechain_nap how, const volatile unsigned long long *word,
 	}
 #endif
 	(void)how;
-	for (int i = 0; i < 64 && *word == seen; i++)
+	for (int i = 0; i < 64 && talechain_borrow_read(word) == seen; i++)
 #if defined(__x86_64__) || defined(__i386__)
 		__asm__ volatile("pause" : : : "memory");
 #elif defined(__aarch64__)
@@ -279,9 +286,9 @@ talechain_borrow_lives(const struct talechain_borrow *b)
 
 	if (cpu < 0 || cpu >= TALECHAIN_LANES)
 		return true;
-	before = b->lane[cpu].switches;
+	before = talechain_borrow_read(&b->lane[cpu].switches);
 	nanosleep(&moment, NULL);
-	return b->lane[cpu].switches != before;
+	return talechain_borrow_read(&b->lane[cpu].switches) != before;
 }
 
 /* Private: time of a clock, ns. */
@@ -305,7 +312,7 @@ talechain_borrow_stop(struct talechain_borrow *b)
 	    talechain_borrow_ns(CLOCK_MONOTONIC) + TALECHAIN_BORROW_LOOK_NS;
 
 	__atomic_fetch_add(&b->asker->stopped, 1, __ATOMIC_RELAXED);
-	while ((hold = *b->hold) != 0) {
+	while ((hold = talechain_borrow_read(b->hold)) != 0) {
 		talechain_nap(b->how, b->hold, hold);
 		if (talechain_borrow_ns(CLOCK_MONOTONIC) < look)
 			continue;
@@ -322,7 +329,7 @@ talechain_borrow_stop(struct talechain_borrow *b)
 TALECHAIN_UNTRACED static inline void
 talechain_borrow_check(struct talechain_borrow *b)
 {
-	if (__builtin_expect(*b->hold != 0, 0))
+	if (__builtin_expect(talechain_borrow_read(b->hold) != 0, 0))
 		talechain_borrow_stop(b);
 }
 
