@@ -465,6 +465,7 @@ borrow_main(int argc, char **argv)
 	    (loan.paired && loan.group.brake != GROUP_IDLE)) {
 		complain("nothing would hold it back", loan.group.why,
 		    loan.group.fix);
+		group_remove(&loan.group);
 		return STATUS_FAILED;
 	}
 	if (loan.group.why[0] != '\0')

@@ -186,8 +186,8 @@ load(struct lanes *l, const struct lanes_pairs *pairs)
 	err = pairs != NULL ? pairs_write(l, pairs) : 0;
 	if (err == 0 && pairs != NULL)
 		err = rings_make(l, pairs);
-	/* From here on nothing but the program can write it, whoever has the
-	 * descriptor. */
+	/* From here on only the program can write it, not even a process
+	 * that has the descriptor. */
 	if (err == 0)
 		err = bpf_map_freeze(l->words_map);
 	if (err == 0)

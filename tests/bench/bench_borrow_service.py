@@ -15,8 +15,6 @@ causes have more in the requests' accounts. Six rounds of 15 s: nine minutes.
 """
 
 import argparse
-import datetime
-import json
 import math
 import os
 import pathlib
@@ -34,6 +32,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "e2e")]
 
 from rig.tailor import Tailor, configuration  # noqa: E402
 from support import lucene  # noqa: E402
+from bench_turns import logged, tail  # noqa: E402
 
 SETTLE_S = 1
 FILE = "http/fields.c"
@@ -70,13 +69,6 @@ def turn(how, seconds, path):
     return span
 
 
-def logged(directory):
-    """When requests ended and what they took, in ms."""
-    with open(f"{directory}/log", encoding="utf-8") as log:
-        return [(datetime.datetime.fromisoformat(line["ts"]).timestamp(),
-                 line["t_total_us"] / 1e3) for line in map(json.loads, log)]
-
-
 def accounted(t):
     """Of each account: its end, weight and ms by cause."""
     head, *lines = t.ask("/accounts").body.decode().splitlines()
@@ -96,8 +88,7 @@ def by_cause(accounts, rows):
 
 
 def p99(ms):
-    ms = sorted(ms)
-    return ms[math.ceil(0.99 * len(ms)) - 1] if ms else math.nan
+    return tail(ms, 0.99)
 
 
 def ratio_interval(mine, alone):

@@ -11,12 +11,12 @@ import pytest
 
 from rig.process import ran
 from rig.wait import PATIENCE_S, wait_until
+from support.borrowed import ALONE, beginner
 
 ROOT = pathlib.Path(__file__).parents[2]
 CPUS = sorted(os.sched_getaffinity(0))[:2]
 PAIR = ":".join(map(str, CPUS))
 LOOP = "while :; do :; done"
-ENV = {**os.environ, "TAILOR_ADMIN": "/nowhere"}
 
 # Says when it has stopped for the CPU beside it.
 ASKS = """
@@ -74,7 +74,7 @@ int main(void)
 
 
 def borrow(build, *arguments, **options):
-    return ran(build / "tailor", "borrow", "--pairs", PAIR, *arguments, env=ENV,
+    return ran(build / "tailor", "borrow", "--pairs", PAIR, *arguments, env=ALONE,
                **options)
 
 
@@ -92,25 +92,9 @@ def paired_fixture(build):
 
 @pytest.fixture
 def begin(build):
-    """begin(COMMAND...) is a running `tailor borrow --pairs` in a group of its
-    own; what of it still runs is killed at the end."""
-    begun = []
-
-    def start(*command):
-        p = subprocess.Popen(
-            [build / "tailor", "borrow", "--pairs", PAIR, *command], env=ENV,
-            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, process_group=0)
-        begun.append(p)
-        return p
-
-    yield start
-    for p in begun:
-        try:
-            os.killpg(p.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        p.communicate()
+    """begin(COMMAND...), as beginner has it, with --pairs."""
+    with beginner(build, "--pairs", PAIR) as start:
+        yield start
 
 
 class Busy:
@@ -211,7 +195,8 @@ def test_asks_itself(begin, scratch, sources):
 
 
 def test_asks_after_all_was_closed(begin, scratch):
-    # Goal: who closes what it was handed, as daemons do, does not stop for ever.
+    # Goal: a program that closes its descriptors, as daemons do, is not stopped
+    # for ever.
     source = ASKS.replace("for (;;) {", "for (int i = 3; i < 1024; i++) close(i);"
                           "\n\tfor (;;) {", 1)
     p = begin(compiled(scratch, source))
@@ -239,7 +224,7 @@ def test_asks_too_seldom(begin, scratch):
 
 
 def test_asks_where_nothing_is_lent(scratch):
-    # Goal: it is told, and runs on.
+    # Goal: the program learns it from the return value, and runs on.
     program = scratch / "alone"
     compiled(scratch, ASKS.replace("for (;;) {", "for (int i = 0; i < 3; i++) {")
              .replace("b.asker->napped_ns != napped", "*b.hold")
@@ -251,7 +236,7 @@ def test_asks_where_nothing_is_lent(scratch):
 
 
 def test_words_cannot_be_written(begin, scratch):
-    # Goal: whoever has the words' descriptor cannot write them.
+    # Goal: a program that has the words' descriptor cannot write them.
     source = ASKS.replace("for (;;) {", """
 	int fd = atoi(getenv(TALECHAIN_BORROW));
 	printf("%d\\n", mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
