@@ -1,7 +1,6 @@
-#include "base/topology_read.h"
+#include "base/cgroup.h"
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,29 +35,42 @@ read_quota(const char *directory)
 	return 0;
 }
 
-/* Return the smallest quota from mount/group up to mount itself.  In a
- * container the path may name groups that only the host sees, which are
- * skipped. */
-static double
-smallest_quota(const char *mount, const char *group)
+/* The limits of our groups, so far. */
+struct group_limits {
+	double quota; /* the smallest; 0: none */
+	bool idle;    /* one has cpu.idle */
+};
+
+static void
+look(struct group_limits *l, const char *directory)
+{
+	double quota = read_quota(directory);
+	char word[16];
+
+	if (quota > 0 && (l->quota == 0 || quota < l->quota))
+		l->quota = quota;
+	if (file_read_line(word, sizeof(word), "%s/cpu.idle", directory) &&
+	    word[0] == '1')
+		l->idle = true;
+}
+
+/* Look at the groups from mount/group up to mount itself.  In a container the
+ * path may name groups that only the host sees, which are skipped. */
+static void
+look_up_from(struct group_limits *l, const char *mount, const char *group)
 {
 	char path[PATH_MAX];
-	double smallest = 0;
 	size_t top = strlen(mount);
 	int n = snprintf(path, sizeof(path), "%s%s", mount, group);
 
 	if (n < 0 || (size_t)n >= sizeof(path))
-		return 0;
+		return;
 	for (char *slash = path + n; slash != NULL;) {
-		double quota = read_quota(path);
-
-		if (quota > 0 && (smallest == 0 || quota < smallest))
-			smallest = quota;
+		look(l, path);
 		slash = strrchr(path + top, '/');
 		if (slash != NULL)
 			*slash = '\0';
 	}
-	return smallest;
 }
 
 static bool
@@ -74,9 +86,9 @@ list_has(const char *list, const char *word)
 	return false;
 }
 
-/* Return the quota for a line of /proc/self/cgroup: "id:controllers:path". */
-static double
-quota_of_line(const char *root, char *line)
+/* Look at the groups of a line of /proc/self/cgroup: "id:controllers:path". */
+static void
+look_at_line(struct group_limits *l, const char *root, char *line)
 {
 	char mount[PATH_MAX];
 	char *controllers, *group;
@@ -85,7 +97,7 @@ quota_of_line(const char *root, char *line)
 	controllers = strchr(line, ':');
 	group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
 	if (group == NULL)
-		return 0;
+		return;
 	*group++ = '\0';
 	controllers++;
 	if (*controllers == '\0')
@@ -94,27 +106,35 @@ quota_of_line(const char *root, char *line)
 		snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup/%s", root,
 		    controllers);
 	else
-		return 0;
-	return smallest_quota(mount, group);
+		return;
+	look_up_from(l, mount, group);
 }
 
-double
-cgroup_cpu_quota(const char *root)
+static struct group_limits
+look_at_all(const char *root)
 {
 	char path[PATH_MAX], line[PATH_MAX];
-	double smallest = 0;
+	struct group_limits l = {0};
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
 	f = fopen(path, "re");
 	if (f == NULL)
-		return 0;
-	while (fgets(line, sizeof(line), f) != NULL) {
-		double quota = quota_of_line(root, line);
-
-		if (quota > 0 && (smallest == 0 || quota < smallest))
-			smallest = quota;
-	}
+		return l;
+	while (fgets(line, sizeof(line), f) != NULL)
+		look_at_line(&l, root, line);
 	fclose(f);
-	return smallest;
+	return l;
+}
+
+double
+cgroup_cpu_quota(const char *root)
+{
+	return look_at_all(root).quota;
+}
+
+bool
+cgroup_cpu_idle(const char *root)
+{
+	return look_at_all(root).idle;
 }

@@ -9,6 +9,8 @@
 #include <hwloc.h>
 #include <stdlib.h>
 
+#include "base/cgroup.h"
+
 static int
 load(hwloc_topology_t *out, const char *synthetic)
 {

@@ -1,5 +1,5 @@
-/* topology_read.h: the data that topology.c and cgroup.c read and
- * topology_plan.c uses; private to base/ and its tests. */
+/* topology_read.h: the data that topology.c reads and topology_plan.c
+ * uses; private to base/ and its tests. */
 #pragma once
 
 #include "base/topology.h"
@@ -25,12 +25,3 @@ struct topology {
  *   root     see cgroup_cpu_quota; NULL for no quota */
 int topology_read(struct topology **out, const char *synthetic,
     const cpu_set_t *allowed, const char *root);
-
-/* The quota of our control group in CPUs, 0 if there is none or it cannot be
- * read: the smallest of cpu.max (version 2) or cpu.cfs_quota_us and
- * cpu.cfs_period_us (version 1) of the group and of all visible groups above
- * it.  Sets of allowed CPUs are not read: the kernel has already removed them
- * from our affinity mask.
- *   root  prepended to /proc and /sys: "" for this machine, a directory for
- *         tests */
-double cgroup_cpu_quota(const char *root);

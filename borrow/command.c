@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cgroup.h"
 #include "base/command_line.h"
 #include "base/file.h"
 #include "base/instant.h"
@@ -452,9 +453,9 @@ borrow_main(int argc, char **argv)
 	if (c.dry) {
 		dry_print(&loan, &place);
 		group_remove(&loan.group);
-		return 0;
+		return fflush(stdout) == 0 ? 0 : STATUS_FAILED;
 	}
-	if (loan.paired && group_is_below_idle(&place)) {
+	if (loan.paired && cgroup_cpu_idle("")) {
 		complain("this shell is in a group with cpu.idle itself",
 		    "as would be what keeps the command off busy CPUs",
 		    "run tailor borrow in another");

@@ -99,51 +99,6 @@ group_find(struct group_place *out, const char *root)
 	endmntent(f);
 }
 
-/* The group of this process, of a line of /proc/self/cgroup; NULL: the line is
- * of another hierarchy. */
-static char *
-own_group(char *line, unsigned version)
-{
-	char *controllers = strchr(line, ':'), *group, *word, *next;
-
-	group = controllers != NULL ? strchr(++controllers, ':') : NULL;
-	if (group == NULL)
-		return NULL;
-	*group++ = '\0';
-	group[strcspn(group, "\n")] = '\0';
-	if (version == 2)
-		return *controllers == '\0' ? group : NULL;
-	for (word = strtok_r(controllers, ",", &next); word != NULL;
-	     word = strtok_r(NULL, ",", &next))
-		if (strcmp(word, "cpu") == 0)
-			return group;
-	return NULL;
-}
-
-bool
-group_is_below_idle(const struct group_place *place)
-{
-	char line[PATH_MAX], word[16], *group = NULL, *slash;
-	FILE *f = fopen("/proc/self/cgroup", "re");
-	bool idle = false;
-
-	while (
-	    f != NULL && group == NULL && fgets(line, sizeof(line), f) != NULL)
-		group = own_group(line, place->version);
-	if (f != NULL)
-		fclose(f);
-	while (group != NULL && !idle) {
-		idle = file_read_line(word, sizeof(word), "%s%s/cpu.idle",
-			   place->path, group) &&
-		       word[0] == '1';
-		slash = strrchr(group, '/');
-		if (slash == NULL)
-			break;
-		*slash = '\0';
-	}
-	return idle;
-}
-
 /* The process after which the next group in a directory is named; 0: no more.
  */
 static pid_t

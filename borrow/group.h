@@ -48,9 +48,6 @@ struct idle_group {
  * sys. */
 void group_find(struct group_place *out, const char *root);
 
-/* True if we are in a group with cpu.idle, or below one. */
-bool group_is_below_idle(const struct group_place *place);
-
 /* Make a group there named after the process pid, and remove those of earlier
  * ones that are empty.  On failure g->brake is GROUP_NONE, with why and fix. */
 void

@@ -34,10 +34,11 @@ struct job {
 
 static const char cause[] = "borrowed_lane";
 
-/* Find the words of a job's command line after "borrow". */
+/* Find the words of a job's command line after "borrow", its second. */
 static void
 command_find(struct job *j)
 {
+	static const char word[] = "borrow";
 	char path[32], *text;
 	size_t length, at;
 
@@ -45,13 +46,13 @@ command_find(struct job *j)
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)j->pid);
 	if (file_read(path, &text, &length) < 0)
 		return;
-	for (size_t i = 0; i + 1 < length; i++)
-		if (text[i] == '\0')
-			text[i] = ' ';
-	text[length > 0 ? length - 1 : 0] = '\0';
-	at = strcspn(text, " ");
-	if (strncmp(text + at, " borrow ", 8) == 0)
-		snprintf(j->command, sizeof(j->command), "%s", text + at + 8);
+	at = strlen(text) + 1;
+	if (length > at + sizeof(word) && strcmp(text + at, word) == 0) {
+		for (size_t i = at += sizeof(word); i + 1 < length; i++)
+			if (text[i] == '\0')
+				text[i] = ' ';
+		snprintf(j->command, sizeof(j->command), "%s", text + at);
+	}
 	free(text);
 }
 

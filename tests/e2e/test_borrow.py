@@ -256,11 +256,21 @@ def test_held(begin, ctl):
     assert re.search(rf"^{p.pid} +held +\d\.\d\d ", ctl("borrow").out, re.M)
     assert ctl("hold", "--resume", str(p.pid)).returncode == 0
     assert not listed()["held"]
-    wait_until(lambda: used_s(pid) - before > 0.5, "it goes on")
+    wait_until(lambda: used_s(pid) - before > 0.15, "it goes on")
     # One that ends while it is held ends like any other.
     assert ctl("hold", str(p.pid)).returncode == 0
     os.kill(pid, signal.SIGKILL)
     assert p.wait(60) == -signal.SIGKILL
+
+
+def test_listed_from_any_path(build, scratch, ctl):
+    # Goal: the command is known also if tailor's path has a blank.
+    (scratch / "a borrow b").symlink_to(build)
+    with beginner(scratch / "a borrow b") as start:
+        p = start("sleep", "100")
+        only_child(p)
+        jobs = json.loads(ctl("borrow", "--json", wide=True).out)["jobs"]
+    assert [job["command"] for job in jobs if job["job"] == p.pid] == ["sleep 100"]
 
 
 @pytest.mark.parametrize("wrong", ["x", "0", "1", "-1", "99999999999"])
@@ -307,6 +317,10 @@ def test_dry_run(build):
     assert out.startswith("CPUs   0\nbrake  cpu.idle: ")
     path = re.search(r"^group  (\S+) \(cgroup v[12]\)", out, re.MULTILINE)[1]
     assert not os.path.exists(path)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        p = subprocess.run([build / "tailor", "borrow", "-n", "true"], env=ALONE,
+                           stdout=full, timeout=60, check=False)
+    assert p.returncode == 125
 
 
 def test_without_permission(public):

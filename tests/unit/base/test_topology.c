@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cgroup.h"
 #include "base/topology_read.h"
 
 struct expected {
@@ -268,6 +269,27 @@ TEST_WITH(test_quota_version_1, root_setup, root_teardown)
 	assert_true(cgroup_cpu_quota(root) == 2.5);
 	write_file("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
 	assert_true(cgroup_cpu_quota(root) == 0);
+}
+
+TEST_WITH(test_idle, root_setup, root_teardown)
+{
+	static const char *const line[] = {"0::/a/b\n", "2:cpu:/a/b\n"};
+	static const char *const top[] = {"", "/cpu"};
+	char path[64];
+
+	for (unsigned v = 0; v < 2; v++) {
+		write_file("/proc/self/cgroup", line[v]);
+		snprintf(
+		    path, sizeof(path), "/sys/fs/cgroup%s/a/cpu.idle", top[v]);
+		assert_false(cgroup_cpu_idle(root));
+		write_file(path, "0\n");
+		assert_false(cgroup_cpu_idle(root));
+		write_file(path, "1\n"); /* of the group above ours */
+		assert_true(cgroup_cpu_idle(root));
+		write_file("/proc/self/cgroup", "0::/b\n3:cpuset:/a\n");
+		assert_false(cgroup_cpu_idle(root));
+		write_file(path, "0\n");
+	}
 }
 
 TEST_WITH(test_quota_stops_spinning, root_setup, root_teardown)
