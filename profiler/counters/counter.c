@@ -104,7 +104,7 @@ static int
 describe(struct perf_event_attr *a, const char *name)
 {
 	struct counter_number number;
-	int err = counter_number_find(&number, name);
+	int err = counter_number_find(&number, name, NULL);
 
 	if (err < 0)
 		return err;

@@ -54,7 +54,9 @@ struct counter_number {
 	uint64_t config, config1, config2;
 };
 
-/* Look a name up: "pmu/event/" in sysfs, anything else in libpfm4.  Returns 0,
- * -EINVAL (no such name), -ENOENT (known, but not on this machine) or
- * -ENOMEM. */
-int counter_number_find(struct counter_number *out, const char *name);
+/* Look a name up: "pmu/event/" in sysfs, anything else in libpfm4.
+ *   devices  the directory of the PMUs; NULL: this machine's
+ * Returns 0, -EINVAL (no such name), -ENOENT (known, but not on this machine)
+ * or -ENOMEM. */
+int counter_number_find(
+    struct counter_number *out, const char *name, const char *devices);

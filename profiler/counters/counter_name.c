@@ -5,55 +5,90 @@
 #include "profiler/counters/counter.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <perfmon/pfmlib_perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/file.h"
 
 #define DEVICES "/sys/bus/event_source/devices"
 
-/* Read the number after prefix in a small sysfs file.  Returns 0 or -errno. */
+/* Put a value where a PMU's format file says: "config1:0-7,32-35".  0 or
+ * -EINVAL. */
 static int
-sysfs_number(const char *path, const char *prefix, uint64_t *out)
+value_put(struct counter_number *out, char *format, uint64_t value)
 {
-	char text[64] = "";
-	ssize_t n;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *places = strchr(format, ':'), *place, *next;
+	uint64_t *word = strncmp(format, "config1:", 8) == 0   ? &out->config1
+			 : strncmp(format, "config2:", 8) == 0 ? &out->config2
+			 : strncmp(format, "config:", 7) == 0  ? &out->config
+							       : NULL;
 
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0 || strncmp(text, prefix, strlen(prefix)) != 0)
+	if (word == NULL)
 		return -EINVAL;
-	*out = strtoull(text + strlen(prefix), NULL, 0);
+	for (place = strtok_r(places + 1, ",", &next); place != NULL;
+	     place = strtok_r(NULL, ",", &next)) {
+		unsigned low, high;
+		int n = sscanf(place, "%u-%u", &low, &high);
+
+		if (n == 1)
+			high = low;
+		if (n < 1 || low > high || high > 63)
+			return -EINVAL;
+		*word |= (value & UINT64_MAX >> (63 - (high - low))) << low;
+		value = high - low < 63 ? value >> (high - low + 1) : 0;
+	}
 	return 0;
+}
+
+/* Take the kernel's description of an event: "event=0x2e,umask=0x41,edge".
+ * 0, -EINVAL or -ENOENT. */
+static int
+terms_take(struct counter_number *out, const char *devices, const char *pmu,
+    char *terms)
+{
+	char format[80], *term, *next, *end;
+	int err = 0;
+
+	for (term = strtok_r(terms, ",", &next); term != NULL && err == 0;
+	     term = strtok_r(NULL, ",", &next)) {
+		char *text = strchr(term, '=');
+		uint64_t value = 1;
+
+		if (text != NULL) {
+			*text++ = '\0';
+			value = strtoull(text, &end, 0);
+			if (*text == '\0' || *end != '\0')
+				return -EINVAL; /* "?": to be given */
+		}
+		err = file_read_line(format, sizeof(format), "%s/%s/format/%s",
+			  devices, pmu, term)
+			  ? value_put(out, format, value)
+			  : -ENOENT;
+	}
+	return err;
 }
 
 /* Find "pmu/event/" in the kernel's description of that PMU. */
 static int
-find_in_pmu(struct counter_number *out, const char *name)
+find_in_pmu(struct counter_number *out, const char *name, const char *devices)
 {
-	char pmu[40], event[40], path[160];
-	uint64_t type, config;
-	int end = 0, err;
+	char pmu[40], event[40], text[256];
+	int end = 0;
 
 	if (sscanf(name, "%39[A-Za-z0-9_]/%39[A-Za-z0-9_.-]/%n", pmu, event,
 		&end) != 2 ||
 	    end == 0 || name[end] != '\0')
 		return -EINVAL;
-	snprintf(path, sizeof(path), DEVICES "/%s/type", pmu);
-	err = sysfs_number(path, "", &type);
-	if (err < 0)
-		return err;
-	snprintf(path, sizeof(path), DEVICES "/%s/events/%s", pmu, event);
-	err = sysfs_number(path, "event=", &config);
-	if (err < 0)
-		return err;
-	*out = (struct counter_number){(uint32_t)type, config, 0, 0};
-	return 0;
+	*out = (struct counter_number){0};
+	if (!file_read_line(text, sizeof(text), "%s/%s/type", devices, pmu))
+		return -ENOENT;
+	out->type = (uint32_t)strtoul(text, NULL, 10);
+	if (!file_read_line(
+		text, sizeof(text), "%s/%s/events/%s", devices, pmu, event))
+		return -ENOENT;
+	return terms_take(out, devices, pmu, text);
 }
 
 static int
@@ -80,8 +115,11 @@ find_in_pfm(struct counter_number *out, const char *name)
 }
 
 int
-counter_number_find(struct counter_number *out, const char *name)
+counter_number_find(
+    struct counter_number *out, const char *name, const char *devices)
 {
-	return strchr(name, '/') != NULL ? find_in_pmu(out, name)
-					 : find_in_pfm(out, name);
+	return strchr(name, '/') == NULL
+		   ? find_in_pfm(out, name)
+		   : find_in_pmu(
+			 out, name, devices != NULL ? devices : DEVICES);
 }

@@ -203,7 +203,7 @@ TEST(events_have_names)
 		    talechain_counter_kind(i);
 
 		assert_int_not_equal(
-		    counter_number_find(&number, k->event), -EINVAL);
+		    counter_number_find(&number, k->event, NULL), -EINVAL);
 		assert_int_equal(talechain_counter_find(k->code), i);
 		assert_true(k->parent < (int)i);
 	}
