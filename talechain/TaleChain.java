@@ -50,7 +50,6 @@ public final class TaleChain implements AutoCloseable {
 	/* The event table of talechain.h; a test compares the two. */
 	public static final int WAKEUP = 0x0101;
 	public static final int SCHEDULE = 0x0102;
-	public static final int RUNNABLE = 0x0103;
 	public static final int THREAD = 0x0104;
 	public static final int EXEC = 0x0105;
 	public static final int EXIT = 0x0106;

@@ -186,7 +186,6 @@ enum talechain_reclaim {
 	X(SCHEDULE, 0x0102, "schedule", "to_pid:32/to_tid",                    \
 	    "waker_pid:32/waker_tid", "waker_ns",                              \
 	    "off:6/batch:1/to_batch:1/to_priority:8/call:10/whole:1/wait_ns")  \
-	X(RUNNABLE, 0x0103, "runnable", "to_tid", "to_pid", "", "")            \
 	X(THREAD, 0x0104, "thread", "of_tid", "of_pid", "name_begin",          \
 	    "name_end")                                                        \
 	X(EXEC, 0x0105, "exec", "", "", "", "")                                \

@@ -63,7 +63,6 @@ kernel_owner(
 	case TALECHAIN_STACK:
 		return kernel_owner_of(
 		    owners, (uint32_t)(e->arg[0] << 10 >> 42));
-	case TALECHAIN_RUNNABLE:
 	case TALECHAIN_THREAD:
 		return kernel_owner_of(owners, (uint32_t)e->arg[1]);
 	case TALECHAIN_SCHEDULE:

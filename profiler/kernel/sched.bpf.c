@@ -2,7 +2,7 @@
  *
  * sched_waking runs in the waker's context and gives WAKEUP.  sched_wakeup runs
  * where the woken task was queued, often on another CPU, in the context of an
- * unrelated task; it gives RUNNABLE, the beginning of the wait for a CPU. */
+ * unrelated task: the wait for a CPU begins, which SCHEDULE reports. */
 #include "profiler/kernel/peer.bpf.h"
 #include "profiler/kernel/stack.bpf.h"
 
@@ -180,19 +180,17 @@ BPF_PROG(on_waking, struct task_struct *p)
 static __always_inline int
 runnable(struct task_struct *p, bool is_new)
 {
-	__u64 now = bpf_ktime_get_ns();
 	struct thread *t = thread_get(p->pid);
 
-	if (t != NULL) {
-		queue_leave(t);
-		t->runnable_ns = now;
-		queue_enter(t, queue_of(p));
-		if (is_new) { /* a new task: its creator is the waker */
-			t->waker_ns = now;
-			t->waker = bpf_get_current_pid_tgid();
-		}
+	if (t == NULL)
+		return 0;
+	queue_leave(t);
+	t->runnable_ns = bpf_ktime_get_ns();
+	queue_enter(t, queue_of(p));
+	if (is_new) { /* a new task: its creator is the waker */
+		t->waker_ns = t->runnable_ns;
+		t->waker = bpf_get_current_pid_tgid();
 	}
-	emit_at(now, TALECHAIN_RUNNABLE, (__u32)p->pid, (__u32)p->tgid, 0, 0);
 	return 0;
 }
 

@@ -38,7 +38,6 @@ shows_watched(const struct tale_entry *e, uint32_t pid)
 
 	switch (v->type) {
 	case TALECHAIN_WAKEUP:
-	case TALECHAIN_RUNNABLE:
 		return v->arg[1] == pid;
 	case TALECHAIN_SCHEDULE:
 		return (v->pid == pid && tale_low(v->arg[0]) == 0) ||

@@ -573,8 +573,6 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 		return take_schedule(s, slot);
 	case TALECHAIN_SOFTIRQ:
 		return take_softirq(s, slot);
-	case TALECHAIN_RUNNABLE: /* the next switch has the time */
-		return 0;
 	case TALECHAIN_WAKEUP:
 		return slice_is_thread(t, e->arg[0]) ? slice_add(s, slot) : 0;
 	case TALECHAIN_STACK:

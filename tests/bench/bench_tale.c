@@ -50,13 +50,12 @@ pair(uint64_t high, uint32_t low)
 	return high << 32 | low;
 }
 
-/* A thread wakes up, runs and sleeps: 5 events. */
+/* A thread wakes up, runs and sleeps: 4 events. */
 static void
 turn(uint32_t tid, uint32_t pid, int server)
 {
 	EVENT(0, 0, server, TALECHAIN_WAKEUP, tid, pid,
 	    pair(TALECHAIN_CONTEXT_SOFTIRQ, 3));
-	EVENT(0, 0, server, TALECHAIN_RUNNABLE, tid, pid);
 	EVENT(0, 0, server, TALECHAIN_SCHEDULE, pair(pid, tid), 0, 0, 2000);
 	EVENT(tid, pid, server, TALECHAIN_SOFTIRQ, 3, 1000, now_ns);
 	EVENT(tid, pid, server, TALECHAIN_SCHEDULE, 0, 0, 0,
@@ -71,7 +70,7 @@ others_until(uint64_t end_ns, int64_t gap_ns)
 	while (now_ns < end_ns) {
 		which++;
 		turn(PID + 10 + which % 40, PID, 0);
-		now_ns += 5 * (uint64_t)gap_ns;
+		now_ns += 4 * (uint64_t)gap_ns;
 	}
 }
 

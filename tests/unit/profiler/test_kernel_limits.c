@@ -82,7 +82,6 @@ is_ours(const struct recording *r, unsigned i)
 
 	switch (e->type) {
 	case TALECHAIN_WAKEUP:
-	case TALECHAIN_RUNNABLE:
 		return e->arg[1] == me;
 	case TALECHAIN_SCHEDULE:
 		return e->pid == me || high(e->arg[0]) == me ||
