@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "profiler/counters/cycles.h"
+#include "profiler/processes/proc.h"
 
 #define LIVE_NS NS_PER_S
 #define SERIES_ROWS_MAX 1000000
@@ -22,19 +22,6 @@ on_interrupt(int number)
 {
 	(void)number;
 	interrupted = 1;
-}
-
-/* The letter of a process's state, 0 if it is gone. */
-static char
-process_state(pid_t pid)
-{
-	char text[512];
-	const char *after;
-
-	file_read_line(text, sizeof(text), "/proc/%ld/stat", (long)pid);
-	/* The name may contain anything, also parentheses. */
-	after = strrchr(text, ')');
-	return after != NULL && after[1] == ' ' ? after[2] : 0;
 }
 
 /* The CPU to run on: the one given, else one of ours that is not the
@@ -60,7 +47,7 @@ static int
 prepare_target(struct observation *o, char *why)
 {
 	pid_t pid = o->options->target.pid;
-	char state = process_state(pid);
+	char state = proc_state(pid);
 
 	if (state == 0 || state == 'Z' || state == 'X') {
 		snprintf(why, SOURCE_WHY, "there is no process %ld", (long)pid);
@@ -147,7 +134,7 @@ target_gone(struct observation *o)
 	}
 	if (pid <= 0)
 		return false;
-	state = process_state(pid);
+	state = proc_state(pid);
 	if (state == 0 || state == 'Z' || state == 'X') {
 		o->ended = "the process has ended";
 		return true;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "profiler/processes/proc.h"
 #include "shim/observe.h"
 
 #define SHOWN_MAX 64
@@ -18,7 +18,7 @@ part(uint64_t n, uint64_t of)
 static void
 tag_name(const struct observation *o, uint64_t tag, char *out, size_t size)
 {
-	char name[32];
+	char name[PROC_NAME_BYTES];
 
 	if (o->sources.lanes == NULL) {
 		snprintf(out, size, "0x%" PRIx64, tag);
@@ -28,12 +28,7 @@ tag_name(const struct observation *o, uint64_t tag, char *out, size_t size)
 		snprintf(out, size, "idle");
 		return;
 	}
-	file_read_line(name, sizeof(name), "/proc/%u/task/%u/comm",
-	    (unsigned)(tag >> 32), (unsigned)(uint32_t)tag);
-	/* A thread may set any name. */
-	for (char *c = name; *c != '\0'; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
+	proc_name((pid_t)(uint32_t)tag, name);
 	snprintf(out, size, "%u %s", (unsigned)(uint32_t)tag, name);
 }
 

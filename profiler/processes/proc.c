@@ -215,6 +215,17 @@ proc_descends(pid_t pid, pid_t ancestor)
 	return false;
 }
 
+char
+proc_state(pid_t pid)
+{
+	char buffer[1024], state;
+
+	return sscanf(proc_stat(pid, buffer, sizeof(buffer)), " %c", &state) ==
+		       1
+		   ? state
+		   : 0;
+}
+
 int64_t
 proc_age_ns(pid_t pid)
 {

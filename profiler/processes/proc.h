@@ -58,6 +58,9 @@ pid_t proc_parent(pid_t pid);
 /* True if pid is ancestor, or descends from it by at most 32 steps. */
 bool proc_descends(pid_t pid, pid_t ancestor);
 
+/* The letter of the state of the process's first thread; 0: it is gone. */
+char proc_state(pid_t pid);
+
 /* Time since the process began, ns, rounded to clock ticks; or a negative
  * errno. */
 int64_t proc_age_ns(pid_t pid);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "profiler/attach/attach.h"
+#include "profiler/processes/proc.h"
 
 static unsigned
 child_threads(pid_t pid)
@@ -28,6 +29,35 @@ child_threads(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	assert_int_equal(stat(path, &st), 0);
 	return (unsigned)st.st_nlink - 2;
+}
+
+/* Goal: a process's state is read whatever it calls itself. */
+TEST(test_state)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_NAME, "a\nb) Z (");
+		if (write(ready[1], "x", 1) == 1)
+			for (;;)
+				pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	while (proc_state(pid) == 'R')
+		usleep(1000);
+	assert_int_equal(proc_state(pid), 'S');
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+	assert_int_equal(proc_state(pid), 'Z');
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(proc_state(pid), 0);
+	close(ready[0]);
+	close(ready[1]);
 }
 
 /* Goal: told of a process, its end is a hazard at once, with its status;
