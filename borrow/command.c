@@ -444,6 +444,12 @@ borrow_main(int argc, char **argv)
 	words.word[words.count] = NULL; /* the words are moved in argv */
 	if (!lanes_find(&c, &loan))
 		return STATUS_FAILED;
+	if (loan.paired && cgroup_cpu_idle("")) {
+		complain("this shell is in a group with cpu.idle itself",
+		    "as would be what keeps the command off busy CPUs",
+		    "run tailor borrow in another");
+		return STATUS_FAILED;
+	}
 	if (loan.paired && lanes_open(&loan.words, &loan.pairs, why) < 0) {
 		complain("--pairs", why, "");
 		return STATUS_FAILED;
@@ -454,13 +460,6 @@ borrow_main(int argc, char **argv)
 		dry_print(&loan, &place);
 		group_remove(&loan.group);
 		return fflush(stdout) == 0 ? 0 : STATUS_FAILED;
-	}
-	if (loan.paired && cgroup_cpu_idle("")) {
-		complain("this shell is in a group with cpu.idle itself",
-		    "as would be what keeps the command off busy CPUs",
-		    "run tailor borrow in another");
-		group_remove(&loan.group);
-		return STATUS_FAILED;
 	}
 	if (loan.group.brake == GROUP_NONE ||
 	    (loan.paired && loan.group.brake != GROUP_IDLE)) {
