@@ -22,6 +22,22 @@
 void array_sort_int64(int64_t *values, size_t n);
 void array_sort_double(double *values, size_t n);
 
+/* The first i of 0 .. n - 1 for which a condition holds; it must hold for all
+ * later i, too.  n: it holds for none.  O(log n). */
+#define FIRST_WHERE(i, n, condition)                   \
+	({                                             \
+		size_t low_ = 0, high_ = (n), i;       \
+                                                       \
+		while (low_ < high_) {                 \
+			i = low_ + (high_ - low_) / 2; \
+			if (condition)                 \
+				high_ = i;             \
+			else                           \
+				low_ = i + 1;          \
+		}                                      \
+		low_;                                  \
+	})
+
 /* Make room in a malloc()ed array, or NULL, for need elements of size bytes, by
  * doubling *capacity.  Returns the array, which may have moved; NULL: no
  * memory, and the array is as before. */

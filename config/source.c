@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 
 static int __attribute__((format(printf, 3, 4)))
@@ -49,17 +50,12 @@ static int
 add_place(struct scan *t)
 {
 	struct source *s = t->s;
+	struct source_place *places = array_reserve(
+	    s->places, &t->capacity, s->count + 1, sizeof(*places));
 
-	if (s->count == t->capacity) {
-		size_t capacity = t->capacity == 0 ? 128 : t->capacity * 2;
-		struct source_place *places =
-		    realloc(s->places, capacity * sizeof(*places));
-
-		if (places == NULL)
-			return -ENOMEM;
-		s->places = places;
-		t->capacity = capacity;
-	}
+	if (places == NULL)
+		return -ENOMEM;
+	s->places = places;
 	s->places[s->count++] = (struct source_place){
 	    .name = (uint32_t)(t->named ? t->name : t->i),
 	    .value = (uint32_t)t->i,

@@ -83,7 +83,8 @@ policy_is_error(int status)
 /* True if swapping, hedging and failing over are possible at all. */
 bool policy_acts(const struct hedging *h);
 
-/* How many connections of a server are in use, for any purpose. */
+/* How many connections of a server are in use, for any purpose.  Streams and
+ * tunnels, which hold no slot, do not count (S3). */
 unsigned policy_load(const struct hedging_server *s);
 
 /* Check for, take or give back the tokens of a hedge (B2, T6). */

@@ -463,14 +463,6 @@ follow(struct steer *st, const struct hedging *h, struct instant now,
 	phase_set(s, STEER_ACTIVE, now);
 }
 
-/* True if a server has nothing in flight.  Streams and tunnels, which hold no
- * slot, do not count (S3). */
-static bool
-is_empty(const struct hedging_server *s)
-{
-	return s->inflight + s->draining + s->warmup_inflight == 0;
-}
-
 /* S4: true if a backup may collect, as the active server is well. */
 static bool
 may_collect(const struct hedging *h, unsigned server)
@@ -523,19 +515,19 @@ drained(struct steer *st, const struct hedging *h, unsigned server,
 	int64_t waited_ns = instant_since(now, s->since);
 
 	if (used_bytes(s) <= FRESH_PART * full_bytes(s) && !s->again &&
-	    is_empty(&h->server[server])) {
+	    policy_load(&h->server[server]) == 0) {
 		phase_set(s, STEER_FRESH, now);
 		return;
 	}
 	if (!may_collect(h, server) || order->kind != STEER_ORDER_NONE)
 		return;
-	if (!is_empty(&h->server[server]) &&
+	if (policy_load(&h->server[server]) > 0 &&
 	    (waited_ns < DRAIN_MAX_NS || !has_time(st, 4 * st->turn_ns)))
 		return;
 	*order = (struct steer_order){STEER_ORDER_COLLECT, server};
 	s->full_ordered = INSTANT_NONE; /* an earlier order was withdrawn */
 	phase_set(s, STEER_COLLECTING, now);
-	if (!is_empty(&h->server[server]) || !full_due(st, server, now))
+	if (policy_load(&h->server[server]) > 0 || !full_due(st, server, now))
 		return;
 	order->kind = STEER_ORDER_FULL;
 	s->full_ordered = now;
@@ -735,7 +727,7 @@ steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
 	}
 	growth_turn(st, now);
 	/* Most requests are shorter than the time between two ticks. */
-	if (!is_empty(&h->server[h->active]) ||
+	if (policy_load(&h->server[h->active]) > 0 ||
 	    h->requests_finished != st->finished)
 		st->busy = now;
 	st->growth[st->at].requests += h->requests_finished - st->finished;

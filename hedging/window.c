@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/array.h"
+
 void
 window_init(struct window *w, unsigned capacity)
 {
@@ -17,17 +19,7 @@ window_init(struct window *w, unsigned capacity)
 static unsigned
 lower_bound(const int64_t *sorted, unsigned n, int64_t value)
 {
-	unsigned low = 0, high = n;
-
-	while (low < high) {
-		unsigned middle = (low + high) / 2;
-
-		if (sorted[middle] < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (unsigned)FIRST_WHERE(i, n, sorted[i] >= value);
 }
 
 void

@@ -5,13 +5,11 @@
 #include <linux/perf_event.h>
 #include <signal.h>
 
+#include "base/file.h"
 #include "base/permission.h"
 #include "profiler/kernel/programs.h"
 #include "profiler/processes/proc.h"
 #include "profiler/kernel/sampling.h"
-
-/* Inode of /proc/self/ns/pid in the initial pid namespace. */
-#define FIRST_PID_NAMESPACE 0xeffffffcU
 
 #define PARK_AGAIN_NS (50 * NS_PER_MS)
 /* Programs are attached again PARK_SPARE_NS before a pause ends; they stay
@@ -104,16 +102,12 @@ static int
 kernel_permitted(
     struct profiler_signal_state *state, const struct permission *p)
 {
-	struct stat ns;
-
 	if (!permission_to_trace(p))
 		return kernel_refused(state, p);
-	if (stat("/proc/self/ns/pid", &ns) == 0 &&
-	    ns.st_ino != FIRST_PID_NAMESPACE)
+	if (p->container)
 		return signals_off(state, -ENOTSUP,
 		    "tailor runs in its own pid namespace: its pids differ "
-		    "from "
-		    "the kernel's");
+		    "from the kernel's");
 	return 0;
 }
 
@@ -286,15 +280,15 @@ mark_store(struct kernel *k, pid_t pid, unsigned mark)
 static uint32_t
 huge_order(uint64_t page_bytes)
 {
-	FILE *f =
-	    fopen("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "re");
-	unsigned long long bytes = 0;
+	char line[32];
+	uint64_t bytes = 0;
 
-	if (f == NULL)
+	if (!file_read_line(line, sizeof(line),
+		"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"))
 		return 0;
-	if (fscanf(f, "%llu", &bytes) != 1 || bytes < page_bytes)
+	bytes = strtoull(line, NULL, 10);
+	if (bytes < page_bytes)
 		bytes = page_bytes;
-	fclose(f);
 	return (uint32_t)__builtin_ctzll(bytes / page_bytes);
 }
 

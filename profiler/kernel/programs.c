@@ -10,6 +10,7 @@
 #include <stdarg.h>
 
 #include "base/embed.h"
+#include "base/file.h"
 
 /* clang-format off */
 #define ON(program, target, signal)					\
@@ -193,17 +194,14 @@ programs_judge(const struct btf *btf, struct kernel_config *config,
 unsigned
 programs_process_pages(void)
 {
-	FILE *f = fopen("/proc/sys/kernel/pid_max", "re");
-	unsigned max = 0;
+	char line[32];
+	uint64_t max = 0;
 
-	if (f != NULL) {
-		if (fscanf(f, "%u", &max) != 1)
-			max = 0;
-		fclose(f);
-	}
+	if (file_read_line(line, sizeof(line), "/proc/sys/kernel/pid_max"))
+		max = strtoull(line, NULL, 10);
 	if (max == 0 || max > PROCESS_NUMBERS)
 		max = PROCESS_NUMBERS;
-	return (max + KERNEL_PAGE - 1) / KERNEL_PAGE;
+	return (unsigned)((max + KERNEL_PAGE - 1) / KERNEL_PAGE);
 }
 
 size_t

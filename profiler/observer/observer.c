@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 
+#include "base/background.h"
 #include "base/log.h"
 #include "profiler/counters/cycles.h"
 
@@ -517,13 +518,6 @@ observer_look(struct observer *o)
 static void
 observer_settle(struct observer *o)
 {
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} a = {.size = sizeof(a), .runtime = (uint64_t)SLICE_NS};
 	cpu_set_t set;
 
 	o->output.pid = (uint32_t)getpid();
@@ -545,7 +539,8 @@ observer_settle(struct observer *o)
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	/* From Linux 6.12 on a shorter slice is scheduled sooner. */
 	if (sched_getscheduler(0) == SCHED_OTHER) /* else: set from outside */
-		syscall(SYS_sched_setattr, 0, &a, 0);
+		(void)scheduling_set(
+		    0, (struct scheduling){.runtime_ns = SLICE_NS});
 }
 
 /* True if an agent's JVM has a page whose VM thread is followed: collections

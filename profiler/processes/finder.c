@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "profiler/processes/proc.h"
 
 #define TCP_STATE_LISTEN 0x0a
@@ -462,7 +463,7 @@ finder_see(struct finder *f, pid_t pid, pid_t root)
 {
 	struct finder_process p = {.pid = pid};
 	char name[PROC_NAME_BYTES];
-	void *grown;
+	struct finder_process *grown;
 
 	/* Do not read the parent of the server itself: if the server ends
 	 * meanwhile, the reader frees its memory (proc.c), and the end is
@@ -477,15 +478,11 @@ finder_see(struct finder *f, pid_t pid, pid_t root)
 			return;
 		}
 	}
-	if (f->count == f->room) {
-		f->room = f->room > 0 ? 2 * f->room : 256;
-		grown = realloc(f->seen, f->room * sizeof(*f->seen));
-		if (grown == NULL) {
-			f->failed = true;
-			return;
-		}
-		f->seen = grown;
-	}
+	grown = array_reserve(f->seen, &f->room, f->count + 1, sizeof(p));
+	f->failed |= grown == NULL;
+	if (grown == NULL)
+		return;
+	f->seen = grown;
 	f->seen[f->count++] = p;
 }
 
@@ -494,17 +491,9 @@ finder_see(struct finder *f, pid_t pid, pid_t root)
 static const struct finder_process *
 finder_seen(const struct finder *f, pid_t pid)
 {
-	size_t low = 0, high = f->count;
+	size_t i = FIRST_WHERE(k, f->count, f->seen[k].pid >= pid);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (f->seen[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < f->count && f->seen[low].pid == pid ? &f->seen[low] : NULL;
+	return i < f->count && f->seen[i].pid == pid ? &f->seen[i] : NULL;
 }
 
 /* The parent of a process, or NULL. */

@@ -72,7 +72,7 @@ write_turns(
 	exposition_sample(e, LABELS({"thread", "observer"}), s->sweeps);
 	exposition_sample(e, LABELS({"thread", "attach"}), s->attach_turns);
 	exposition_sample(e, LABELS({"thread", "analysis"}),
-	    atomic_load(&analysis_stats(p->analysis)->turns));
+	    atomic_load(&analysis_seen(p->analysis).stats->turns));
 }
 
 void
@@ -157,8 +157,8 @@ class_write(
 static void
 by_class(struct proxy *p, struct exposition *e)
 {
-	const struct accounts *a = analysis_accounts(p->analysis);
-	const struct routes *r = analysis_routes(p->analysis);
+	const struct accounts *a = analysis_seen(p->analysis).accounts;
+	const struct routes *r = analysis_seen(p->analysis).routes;
 
 	exposition_family(e, "tailor_request_cause_seconds_total");
 	for (unsigned c = 0; c < TALE_CAUSE_COUNT; c++) {
@@ -184,8 +184,8 @@ static void
 write_tail(struct proxy *p, struct exposition *e)
 {
 	static const char name[] = "tailor_tail_cause_seconds";
-	const struct routes *r = analysis_routes(p->analysis);
-	const struct tail *t = analysis_tail(p->analysis);
+	const struct routes *r = analysis_seen(p->analysis).routes;
+	const struct tail *t = analysis_seen(p->analysis).tail;
 
 	exposition_family(e, name);
 	for (unsigned i = 0; i < ROUTE_PLACES; i++)
@@ -205,8 +205,8 @@ write_tail(struct proxy *p, struct exposition *e)
 static void
 write_accounts(struct proxy *p, struct exposition *e)
 {
-	const struct accounts *a = analysis_accounts(p->analysis);
-	const struct latencies *l = analysis_latencies(p->analysis);
+	const struct accounts *a = analysis_seen(p->analysis).accounts;
+	const struct latencies *l = analysis_seen(p->analysis).latencies;
 
 	exposition_gauge(e, "tailor_accounts", (double)atomic_load(&a->kept));
 	exposition_gauge(
@@ -216,13 +216,13 @@ write_accounts(struct proxy *p, struct exposition *e)
 	exposition_counter(
 	    e, "tailor_accounts_corrupt_total", atomic_load(&a->corrupt));
 	exposition_counter(e, "tailor_accounts_left_out_total",
-	    atomic_load(&analysis_stats(p->analysis)->accounts_left_out));
+	    atomic_load(&analysis_seen(p->analysis).stats->accounts_left_out));
 	exposition_counter(
 	    e, "tailor_accounts_failed_total", atomic_load(&a->lost));
 	exposition_counter(e, "tailor_accounts_disk_failures_total",
 	    atomic_load(&a->failures));
 	exposition_counter(e, "tailor_routes_lost_total",
-	    atomic_load(&analysis_routes(p->analysis)->lost));
+	    atomic_load(&analysis_seen(p->analysis).routes->lost));
 	exposition_counter(
 	    e, "tailor_latencies_unnamed_total", atomic_load(&l->unnamed));
 	exposition_counter(
@@ -232,7 +232,7 @@ write_accounts(struct proxy *p, struct exposition *e)
 void
 metrics_write_tales(struct proxy *p, struct exposition *e)
 {
-	const struct analysis_stats *s = analysis_stats(p->analysis);
+	const struct analysis_stats *s = analysis_seen(p->analysis).stats;
 
 	by_cause(e, "tailor_slow_requests_total", s->cause_requests, 1);
 	by_cause(e, "tailor_slow_seconds_total", s->cause_ns, 1e9);
@@ -240,9 +240,9 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	write_tail(p, e);
 	write_accounts(p, e);
 	exposition_counter(e, "tailor_slow_left_out_total",
-	    analysis_missed(p->analysis)->count[MISSED_BUDGET]);
+	    analysis_seen(p->analysis).missed->count[MISSED_BUDGET]);
 	exposition_counter(e, "tailor_slow_unmade_total",
-	    analysis_missed(p->analysis)->count[MISSED_MEMORY]);
+	    analysis_seen(p->analysis).missed->count[MISSED_MEMORY]);
 	exposition_family(e, "tailor_analysis_cpu_seconds_total");
 	exposition_sample_ns(e, NULL, s->cpu_ns);
 	exposition_gauge(e, "tailor_timelines", (double)s->tales);

@@ -60,17 +60,6 @@ struct analysis {
 	int answer_fd; /* owned */
 };
 
-static void
-wake(int fd)
-{
-	uint64_t one = 1;
-	ssize_t n;
-
-	do
-		n = write(fd, &one, sizeof(one));
-	while (n < 0 && errno == EINTR);
-}
-
 /* --- the thread's priority ------------------------------------------------ */
 
 /* True if a lowered priority can be raised again.  Otherwise it is never
@@ -135,7 +124,7 @@ analysis_ask(struct analysis *a, const struct analysis_question *q)
 	atomic_store(&to->asked, head + 1);
 	if (!keep)
 		priority_raise(a);
-	wake(keep ? a->keeps_fd : a->asked_fd);
+	eventfd_write(keep ? a->keeps_fd : a->asked_fd, 1);
 	return true;
 }
 
@@ -208,7 +197,7 @@ analysis_reply(struct analysis *a, const struct analysis_answer *answer)
 	}
 	a->answer[head % ANSWERS] = *answer;
 	atomic_store_explicit(&a->answered, head + 1, memory_order_release);
-	wake(a->answer_fd);
+	eventfd_write(a->answer_fd, 1);
 }
 
 /* The next question, or NULL. */
@@ -501,12 +490,6 @@ analysis_main(void *user)
 	return NULL;
 }
 
-const struct analysis_stats *
-analysis_stats(const struct analysis *a)
-{
-	return &a->work.stats;
-}
-
 int
 analysis_new(struct analysis **out, const struct analysis_options *o)
 {
@@ -555,7 +538,7 @@ analysis_free(struct analysis **ap)
 	if (a->started) {
 		atomic_store(&a->work.closing, true);
 		atomic_store(&a->stop, true);
-		wake(a->asked_fd);
+		eventfd_write(a->asked_fd, 1);
 		pthread_join(a->thread, NULL);
 		while (analysis_take(a, &left))
 			free(left.text);
@@ -571,32 +554,11 @@ analysis_free(struct analysis **ap)
 	*ap = NULL;
 }
 
-const struct missed *
-analysis_missed(const struct analysis *a)
+struct analysis_seen
+analysis_seen(const struct analysis *a)
 {
-	return &a->work.missed;
-}
+	const struct tale_work *w = &a->work;
 
-const struct routes *
-analysis_routes(const struct analysis *a)
-{
-	return &a->work.routes;
-}
-
-const struct accounts *
-analysis_accounts(const struct analysis *a)
-{
-	return &a->work.accounts;
-}
-
-const struct latencies *
-analysis_latencies(const struct analysis *a)
-{
-	return &a->work.latencies;
-}
-
-const struct tail *
-analysis_tail(const struct analysis *a)
-{
-	return &a->work.tail;
+	return (struct analysis_seen){&w->stats, &w->missed, &w->routes,
+	    &w->accounts, &w->latencies, &w->tail};
 }

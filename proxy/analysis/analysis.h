@@ -192,20 +192,15 @@ struct analysis_stats {
 	_Atomic uint64_t cause_requests[TALE_CAUSE_COUNT];
 	_Atomic uint64_t cause_ns[TALE_CAUSE_COUNT];
 };
-const struct analysis_stats *analysis_stats(const struct analysis *a);
 
-/* Return the slow requests without a timeline: any thread may read the
- * counts. */
-const struct missed *analysis_missed(const struct analysis *a);
-
-/* Return the routes that have a place.  Proxy thread. */
-const struct routes *analysis_routes(const struct analysis *a);
-
-/* Return the accounts: any thread may read cause_ns and ended_ns. */
-const struct accounts *analysis_accounts(const struct analysis *a);
-
-/* Return the latencies of all requests: any thread may read the atomics. */
-const struct latencies *analysis_latencies(const struct analysis *a);
-
-/* Return the parts of the tail: any thread may read the atomics. */
-const struct tail *analysis_tail(const struct analysis *a);
+/* The counts of the analysis.  Any thread may read the atomics; routes are the
+ * proxy thread's. */
+struct analysis_seen {
+	const struct analysis_stats *stats;
+	const struct missed *missed; /* slow requests without a tale */
+	const struct routes *routes; /* that have a place */
+	const struct accounts *accounts;
+	const struct latencies *latencies; /* of all requests */
+	const struct tail *tail;	   /* its parts */
+};
+struct analysis_seen analysis_seen(const struct analysis *a);

@@ -27,23 +27,13 @@
 void
 client_want_read(struct client *c, bool want)
 {
-	if (c->reading == want)
-		return;
-	if (!want)
-		event_del(&c->readable);
-	c->reading =
-	    want && loop_watch(c->clients->loop, &c->readable, &c->timer);
+	loop_want(c->clients->loop, &c->readable, &c->timer, &c->reading, want);
 }
 
 static void
 want_write(struct client *c, bool want)
 {
-	if (c->writing == want)
-		return;
-	if (!want)
-		event_del(&c->writable);
-	c->writing =
-	    want && loop_watch(c->clients->loop, &c->writable, &c->timer);
+	loop_want(c->clients->loop, &c->writable, &c->timer, &c->writing, want);
 }
 
 void

@@ -45,14 +45,21 @@ loop_fini(struct loop *l)
 	block_pool_fini(&l->blocks);
 }
 
-bool
-loop_watch(struct loop *l, struct event *e, struct timer *timer)
+void
+loop_want(struct loop *l, struct event *e, struct timer *timer, bool *watched,
+    bool want)
 {
-	if (event_add(e, NULL) == 0)
-		return true;
-	l->events_failed++;
-	timer_force(&l->timers, timer);
-	return false;
+	if (*watched == want)
+		return;
+	*watched = false;
+	if (!want) {
+		event_del(e);
+	} else if (event_add(e, NULL) == 0) {
+		*watched = true;
+	} else {
+		l->events_failed++;
+		timer_force(&l->timers, timer);
+	}
 }
 
 void

@@ -59,9 +59,11 @@ struct loop {
 int loop_init(struct loop *l);
 void loop_fini(struct loop *l);
 
-/* Watch a socket.  False if the kernel cannot: the failure is counted, and the
- * timer fires when this turn is over, with forced set. */
-bool loop_watch(struct loop *l, struct event *e, struct timer *timer);
+/* Watch a socket, or no longer.  If the kernel cannot, *watched is false, the
+ * failure is counted, and the timer fires when this turn is over, with forced
+ * set. */
+void loop_want(struct loop *l, struct event *e, struct timer *timer,
+    bool *watched, bool want);
 
 /* Set up a piece of work, before anything else is done with it. */
 void work_init(

@@ -45,7 +45,8 @@ slow_missed(const struct proxy *p, enum missed_reason reason)
 {
 	return reason == MISSED_QUEUE
 		   ? p->metrics.slow_unexamined
-		   : atomic_load(&analysis_missed(p->analysis)->count[reason]);
+		   : atomic_load(
+			 &analysis_seen(p->analysis).missed->count[reason]);
 }
 
 /* --- the sample ----------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/random.h"
 #include "talechain/talechain.h"
 
@@ -113,14 +114,6 @@ sample_add(struct gain *g, const struct gain_request *r)
 		    instant_since(r->finished, r->written);
 }
 
-static int
-ascending(const void *va, const void *vb)
-{
-	const int64_t *a = va, *b = vb;
-
-	return (*a > *b) - (*a < *b);
-}
-
 static unsigned
 kept(uint64_t made, unsigned places)
 {
@@ -136,7 +129,7 @@ gain_check(struct gain_checks *c, enum gain_when when, int64_t ns)
 	c->of[when].ns[c->of[when].n++ % GAIN_CHECKS] = ns;
 	n = kept(c->of[when].n, GAIN_CHECKS);
 	memcpy(sorted, c->of[when].ns, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), ascending);
+	array_sort_int64(sorted, n);
 }
 
 bool

@@ -77,23 +77,15 @@ connection_move(struct connection *u, enum connection_state state)
 void
 connection_want_read(struct connection *u, bool want)
 {
-	if (u->reading == want)
-		return;
-	if (!want)
-		event_del(&u->readable);
-	u->reading =
-	    want && loop_watch(u->upstream->loop, &u->readable, &u->timer);
+	loop_want(
+	    u->upstream->loop, &u->readable, &u->timer, &u->reading, want);
 }
 
 void
 connection_want_write(struct connection *u, bool want)
 {
-	if (u->writing == want)
-		return;
-	if (!want)
-		event_del(&u->writable);
-	u->writing =
-	    want && loop_watch(u->upstream->loop, &u->writable, &u->timer);
+	loop_want(
+	    u->upstream->loop, &u->writable, &u->timer, &u->writing, want);
 }
 
 void
@@ -651,7 +643,7 @@ on_connection_timer(void *user, bool forced)
 		connection_close(u);
 		break;
 	case CONNECTION_BUSY:
-		if (forced) /* see loop_watch */
+		if (forced) /* see loop_want */
 			exchange_lost(u, false, "no_event");
 		else
 			exchange_over(u, EXCHANGE_TIMEOUT, "no_answer");

@@ -21,14 +21,6 @@ struct tiling {
 };
 
 static int
-point_compare(const void *va, const void *vb)
-{
-	const int64_t *a = va, *b = vb;
-
-	return COMPARE(*a, *b);
-}
-
-static int
 claim_compare(const void *va, const void *vb, void *user)
 {
 	const struct claim *claim = user;
@@ -94,7 +86,7 @@ tiling_init(struct tiling *g, const struct explainer *ex)
 		g->point[n++] = ex->claim[i].end_ns;
 		g->order[i] = i;
 	}
-	qsort(g->point, n, sizeof(*g->point), point_compare);
+	array_sort_int64(g->point, n);
 	for (i = 1, k = 1; i < n; i++)
 		if (g->point[i] != g->point[k - 1])
 			g->point[k++] = g->point[i];

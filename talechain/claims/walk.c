@@ -22,6 +22,7 @@
  *
  * This is the critical path of task graphs, except that the path leaves a
  * thread only if it comes back to it. */
+#include "base/array.h"
 #include "talechain/claims/explainer.h"
 
 #define STEPS_MAX 20000 /* intervals a walk goes through */

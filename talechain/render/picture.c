@@ -18,14 +18,6 @@ clamp(const struct story *s, int64_t ns)
 	return ns < 0 ? 0 : ns > s->total_ns ? s->total_ns : ns;
 }
 
-static int
-moment_compare(const void *a, const void *b)
-{
-	const int64_t *x = a, *y = b;
-
-	return COMPARE(*x, *y);
-}
-
 /* Every moment at which something happens, sorted; the caller frees it. */
 static int64_t *
 moments_list(const struct story *s, size_t *count)
@@ -52,7 +44,7 @@ moments_list(const struct story *s, size_t *count)
 		m[n++] = clamp(s, s->segment[i].begin_ns);
 		m[n++] = clamp(s, s->segment[i].end_ns);
 	}
-	qsort(m, n, sizeof(*m), moment_compare);
+	array_sort_int64(m, n);
 	*count = n;
 	return m;
 }

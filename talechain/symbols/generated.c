@@ -161,18 +161,10 @@ range_compare(const void *va, const void *vb)
 static const struct code_range *
 copy_at(const struct code_copy *c, uint64_t at)
 {
-	size_t low = 0, high = c->count, middle;
+	size_t n = FIRST_WHERE(i, c->count, c->range[i].begin > at);
 
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (c->range[middle].begin <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 &&
-		       at - c->range[low - 1].begin < c->range[low - 1].length
-		   ? &c->range[low - 1]
+	return n > 0 && at - c->range[n - 1].begin < c->range[n - 1].length
+		   ? &c->range[n - 1]
 		   : NULL;
 }
 

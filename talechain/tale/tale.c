@@ -1,6 +1,7 @@
 /* tale.c: bounds and small queries of a tale and its events. */
 #include "talechain/tale/tale_struct.h"
 
+#include "base/array.h"
 #include "base/text.h"
 #include "talechain/events/events.h"
 #include "talechain/events/termination.h"
@@ -234,16 +235,12 @@ array_grow(bool *failed, void *array, size_t count, size_t size)
 struct tale_entry *
 tale_entry_push(struct tale *t)
 {
-	size_t capacity = t->capacity > 0 ? 2 * t->capacity : 64;
-	struct tale_entry *grown;
+	struct tale_entry *grown = array_reserve(
+	    t->entry, &t->capacity, t->entries + 1, sizeof(*grown));
 
-	if (t->entries == t->capacity) {
-		grown = realloc(t->entry, capacity * sizeof(*grown));
-		if (grown == NULL)
-			return NULL;
-		t->entry = grown;
-		t->capacity = capacity;
-	}
+	if (grown == NULL)
+		return NULL;
+	t->entry = grown;
 	return &t->entry[t->entries++];
 }
 

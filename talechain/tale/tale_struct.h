@@ -248,22 +248,6 @@ tale_server_name(const struct tale *t, int server, char *out, size_t size);
 /* A moment as ns since t0, NEVER if it did not happen; at most FAR off. */
 int64_t moment_at(const struct tale *t, struct instant at);
 
-/* The first i of 0 .. n - 1 for which a condition holds; it must hold for all
- * later i, too.  n: it holds for none.  O(log n). */
-#define FIRST_WHERE(i, n, condition)                   \
-	({                                             \
-		size_t low_ = 0, high_ = (n), i;       \
-                                                       \
-		while (low_ < high_) {                 \
-			i = low_ + (high_ - low_) / 2; \
-			if (condition)                 \
-				high_ = i;             \
-			else                           \
-				low_ = i + 1;          \
-		}                                      \
-		low_;                                  \
-	})
-
 /* The first of the tale's entries at a moment or later; O(log n). */
 size_t entry_from(const struct tale *t, int64_t ns);
 

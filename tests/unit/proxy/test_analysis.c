@@ -95,7 +95,7 @@ causes(const struct analysis *a)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
-		sum += analysis_stats(a)->cause_requests[i];
+		sum += analysis_seen(a).stats->cause_requests[i];
 	return sum;
 }
 
@@ -122,8 +122,8 @@ asked_for_comes_first(void)
 		sched_yield();
 	/* Had the others come first, it would have been kept twice. */
 	if (in_time)
-		assert_int_equal(analysis_stats(a)->added, TALES);
-	assert_int_equal(analysis_stats(a)->tales, TALES);
+		assert_int_equal(analysis_seen(a).stats->added, TALES);
+	assert_int_equal(analysis_seen(a).stats->tales, TALES);
 
 	/* It was pinned, and stays so. */
 	q = (struct analysis_question){.cookie = 99,
@@ -159,7 +159,7 @@ TEST(test_counted_once)
 	q.request.acknowledged = instant_plus(now, NS_PER_S);
 	assert_true(analysis_ask(a, &q));
 	ask(a, ANALYSIS_KEEP, 2, now);
-	while (analysis_stats(a)->tales < 2)
+	while (analysis_seen(a).stats->tales < 2)
 		sched_yield();
 	assert_int_equal(causes(a), 2);
 	analysis_end(a);
@@ -204,7 +204,7 @@ TEST(test_never_busy)
 		assert_int_equal(answer.status, 200);
 		free(answer.text);
 	}
-	assert_int_equal(analysis_stats(a)->added, 0);
+	assert_int_equal(analysis_seen(a).stats->added, 0);
 	analysis_end(a);
 }
 
@@ -248,10 +248,10 @@ TEST(test_no_budget)
 	answer = answer_wait(a);
 	assert_int_equal(answer.status, 200);
 	free(answer.text);
-	while (analysis_missed(a)->count[MISSED_BUDGET] < TALES)
+	while (analysis_seen(a).missed->count[MISSED_BUDGET] < TALES)
 		sched_yield();
-	assert_int_equal(analysis_missed(a)->count[MISSED_BUDGET], TALES);
-	assert_int_equal(analysis_stats(a)->added, 1);
+	assert_int_equal(analysis_seen(a).missed->count[MISSED_BUDGET], TALES);
+	assert_int_equal(analysis_seen(a).stats->added, 1);
 	assert_int_equal(causes(a), 0);
 	/* The list has them, but for the one that has a timeline by now. */
 	text = list(a, -1);
@@ -277,9 +277,9 @@ TEST(test_no_room)
 
 	q.taken = true;
 	assert_true(analysis_ask(a, &q));
-	while (analysis_missed(a)->count[MISSED_QUEUE] < 1)
+	while (analysis_seen(a).missed->count[MISSED_QUEUE] < 1)
 		sched_yield();
-	assert_int_equal(analysis_missed(a)->count[MISSED_BUDGET], 0);
+	assert_int_equal(analysis_seen(a).missed->count[MISSED_BUDGET], 0);
 	text = list(a, -1);
 	assert_int_equal(occurs(text, "\"missing\":\"queue\""), 1);
 	assert_int_equal(occurs(text, "\"id\":\"id-7\""), 1);
