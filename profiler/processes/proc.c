@@ -159,18 +159,41 @@ thread_has_memory(pid_t pid, pid_t tid)
 	return errno == ENOENT || errno == ESRCH ? 0 : -errno;
 }
 
-/* True if a process is exiting, by a flag in stat: for processes whose exe link
+struct task {
+	char state; /* 0: it is gone */
+	bool exits;
+};
+
+static struct task
+task_read(pid_t tid)
+{
+	char text[1024];
+	struct task t;
+	unsigned flags;
+
+	if (sscanf(proc_stat(tid, text, sizeof(text)),
+		" %c %*d %*d %*d %*d %*d %u", &t.state, &flags) != 2)
+		return (struct task){0, true};
+	t.exits = t.state == 'Z' || t.state == 'X' ||
+		  (flags & PROC_FLAG_EXITING) != 0;
+	return t;
+}
+
+/* True if a process is exiting, by flags in stat: for processes whose exe link
  * may not be read. */
 static bool
 proc_is_exiting(pid_t pid)
 {
-	char text[1024], state;
-	unsigned flags;
+	DIR *d = proc_tasks(pid);
+	struct dirent *e;
+	bool exits = true;
 
-	if (sscanf(proc_stat(pid, text, sizeof(text)),
-		" %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
-		return true;
-	return state == 'Z' || state == 'X' || (flags & PROC_FLAG_EXITING) != 0;
+	while (d != NULL && exits && (e = readdir(d)) != NULL)
+		if (e->d_name[0] != '.')
+			exits = task_read(atoi(e->d_name)).exits;
+	if (d != NULL)
+		closedir(d);
+	return exits;
 }
 
 bool
@@ -218,12 +241,15 @@ proc_descends(pid_t pid, pid_t ancestor)
 char
 proc_state(pid_t pid)
 {
-	char buffer[1024], state;
+	struct task t = task_read(pid);
+	pid_t tid[2];
+	int n;
 
-	return sscanf(proc_stat(pid, buffer, sizeof(buffer)), " %c", &state) ==
-		       1
-		   ? state
-		   : 0;
+	if (t.state != 'Z' && t.state != 'X')
+		return t.state;
+	/* The first thread may have ended while others run. */
+	n = proc_threads(pid, tid, 2);
+	return n == 2 || n == -E2BIG ? task_read(tid[1]).state : t.state;
 }
 
 int64_t

@@ -58,7 +58,8 @@ pid_t proc_parent(pid_t pid);
 /* True if pid is ancestor, or descends from it by at most 32 steps. */
 bool proc_descends(pid_t pid, pid_t ancestor);
 
-/* The letter of the state of the process's first thread; 0: it is gone. */
+/* The letter of the process's state, of a thread that has not ended; 0: it is
+ * gone. */
 char proc_state(pid_t pid);
 
 /* Time since the process began, ns, rounded to clock ticks; or a negative

@@ -6,6 +6,7 @@
 #include "fake_page.h"
 #include "fixture.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -58,6 +59,40 @@ TEST(test_state)
 	assert_int_equal(proc_state(pid), 0);
 	close(ready[0]);
 	close(ready[1]);
+}
+
+static void *
+pause_for_ever(void *user)
+{
+	while (pause() < 0)
+		;
+	return user;
+}
+
+/* Goal: a process lives while any of its threads does. */
+TEST(test_state_without_the_first_thread)
+{
+	char path[32], line[8];
+	pthread_t thread;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (pthread_create(&thread, NULL, pause_for_ever, NULL) != 0)
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	while (readlink(path, line, sizeof(line)) > 0)
+		usleep(1000);
+	while (proc_state(pid) == 'R')
+		usleep(1000);
+	assert_int_equal(proc_state(pid), 'S');
+	assert_false(proc_is_ending(pid));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+	assert_int_equal(proc_state(pid), 'Z');
+	assert_true(proc_is_ending(pid));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* Goal: told of a process, its end is a hazard at once, with its status;
