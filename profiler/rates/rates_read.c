@@ -80,14 +80,15 @@ clock_open(struct counter_set *s, int cpu, char *why)
 static int
 clocks_open(struct rates_reader *r, char *why)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_CONF), i;
-	int err = 0;
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int err = -ENOENT;
 
-	for (i = 0; i < cpus && i < RATE_CPUS && err == 0; i++) {
-		err = clock_open(&r->clock[i].set, (int)i, why);
-		r->clocks += err == 0;
+	/* Some CPUs may be offline: they have a place, without counters. */
+	for (int i = 0; i < cpus && i < RATE_CPUS; i++) {
+		err = clock_open(&r->clock[i].set, i, why);
+		if (err == 0)
+			r->clocks = (unsigned)i + 1;
 	}
-	/* Some CPUs may be offline. */
 	return r->clocks > 0 ? 0 : err;
 }
 

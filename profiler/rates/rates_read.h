@@ -63,7 +63,7 @@ struct rates_reader {
 	unsigned servers;
 	struct rates_server server[PROFILER_SERVERS];
 	struct rate_pair clock[RATE_CPUS];
-	unsigned clocks; /* CPUs 0 .. clocks - 1 */
+	unsigned clocks; /* CPUs 0 .. clocks - 1; offline ones have none */
 	/* any thread reads: relaxed */
 	uint64_t dropped; /* periods distorted, or lost to a full ring */
 };
