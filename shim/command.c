@@ -196,7 +196,7 @@ out:
 static bool
 cpu_exists(long cpu)
 {
-	char online[256];
+	char online[4096];
 	cpu_set_t set;
 
 	if (cpu < 0 ||

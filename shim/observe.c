@@ -13,6 +13,7 @@
 #include "profiler/processes/proc.h"
 
 #define LIVE_NS NS_PER_S
+#define CHECK_NS (10 * NS_PER_MS) /* for the end, at least so often */
 #define SERIES_ROWS_MAX 1000000
 
 static volatile sig_atomic_t interrupted;
@@ -80,12 +81,27 @@ prepare_sources(struct observation *o, char *why)
 	return err;
 }
 
+/* Stay on our CPU.  0, or a negative errno with why. */
+static int
+prepare_cpu(const struct observation *o, char *why)
+{
+	cpu_set_t cpus;
+	int err = 0;
+
+	CPU_ZERO(&cpus);
+	CPU_SET((size_t)o->cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
+		err = -errno;
+	if (err < 0)
+		snprintf(why, SOURCE_WHY, "CPU %d: %s", o->cpu, strerror(-err));
+	return err;
+}
+
 static int
 prepare(struct observation *o, char *why)
 {
 	const struct observe_options *options = o->options;
 	int64_t rows = options->length_ns / options->interval_ns + 1;
-	cpu_set_t cpus;
 	int err = 0;
 
 	o->cpu = choose_cpu(options);
@@ -93,6 +109,9 @@ prepare(struct observation *o, char *why)
 	o->sources.sampler.period = options->period;
 	if (options->target.pid > 0)
 		err = prepare_target(o, why);
+	/* How a counter can be read depends on where we are. */
+	if (err == 0)
+		err = prepare_cpu(o, why);
 	if (err == 0)
 		err = prepare_sources(o, why);
 	if (err < 0)
@@ -105,14 +124,7 @@ prepare(struct observation *o, char *why)
 							: SERIES_ROWS_MAX));
 	if (err < 0) {
 		snprintf(why, SOURCE_WHY, "not enough memory");
-		return err;
 	}
-	CPU_ZERO(&cpus);
-	CPU_SET((size_t)o->cpu, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
-		err = -errno;
-	if (err < 0)
-		snprintf(why, SOURCE_WHY, "CPU %d: %s", o->cpu, strerror(-err));
 	return err;
 }
 
@@ -142,6 +154,12 @@ target_gone(struct observation *o)
 	return false;
 }
 
+static uint64_t
+cycles(const struct observation *o, int64_t ns)
+{
+	return (uint64_t)((double)ns * o->hz / 1e9);
+}
+
 static void
 sample_until(struct observation *o, uint64_t until)
 {
@@ -164,7 +182,8 @@ observe_run(
 {
 	struct sigaction quiet = {.sa_handler = on_interrupt}, before[2];
 	struct instant begin, now, shown;
-	uint64_t interval;
+	uint64_t interval, close_at, until;
+	bool over;
 	int err;
 
 	memset(o, 0, sizeof(*o));
@@ -177,15 +196,23 @@ observe_run(
 	interrupted = 0;
 	sigaction(SIGINT, &quiet, &before[0]);
 	sigaction(SIGTERM, &quiet, &before[1]);
-	interval = (uint64_t)((double)options->interval_ns * o->hz / 1e9);
+	interval = cycles(o, options->interval_ns);
 	begin = shown = instant_now();
 	sampler_take(&o->sources.sampler, &o->first);
 	scope_add(o->scope, &o->first);
 	o->last = o->first;
+	close_at = o->last.clock.begin + interval;
 	do {
-		sample_until(o, o->last.clock.begin + interval);
+		until = o->last.clock.begin + cycles(o, CHECK_NS);
+		sample_until(o, until < close_at ? until : close_at);
 		now = instant_now();
-		series_close(&o->series, (uint64_t)instant_since(now, begin));
+		over = instant_since(now, begin) >= options->length_ns ||
+		       target_gone(o);
+		if (over || o->last.clock.begin >= close_at) {
+			series_close(
+			    &o->series, (uint64_t)instant_since(now, begin));
+			close_at = o->last.clock.begin + interval;
+		}
 		if (options->live && instant_since(now, shown) >= LIVE_NS) {
 			o->taken_ns = (uint64_t)instant_since(now, begin);
 			observe_print(o, true);
@@ -193,8 +220,7 @@ observe_run(
 			/* No period may contain the time of printing. */
 			o->scope->begun = false;
 		}
-	} while (
-	    instant_since(now, begin) < options->length_ns && !target_gone(o));
+	} while (!over);
 	o->taken_ns = (uint64_t)instant_since(now, begin);
 	sigaction(SIGINT, &before[0], NULL);
 	sigaction(SIGTERM, &before[1], NULL);

@@ -73,6 +73,19 @@ per_second(const struct observation *o, unsigned signal)
 	return cycles > 0 ? (double)count / (double)cycles * o->hz : 0;
 }
 
+/* The part of the time in which the least of a signal's counters counted. */
+static double
+signal_counted(const struct signal *g)
+{
+	double least = g->minus != NULL ? counter_counted(g->minus) : 1, one;
+
+	for (unsigned i = 0; i < g->counters; i++) {
+		one = counter_counted(&g->counter[i]);
+		least = one < least ? one : least;
+	}
+	return least;
+}
+
 static void
 print_signals(const struct observation *o)
 {
@@ -91,6 +104,12 @@ print_signals(const struct observation *o)
 		    h->count > 0 ? (double)h->max / SCOPE_RATE : 0.0,
 		    per_second(o, k));
 	}
+	for (unsigned k = 0; k < sampler->signals; k++)
+		if (signal_counted(&sampler->signal[k]) < 1)
+			printf("  %.28s was counted for %.3g %% of the time; "
+			       "the rest is estimated.\n",
+			    sampler->signal[k].name,
+			    100 * signal_counted(&sampler->signal[k]));
 	for (unsigned k = 0; k < sampler->signals; k++)
 		if (strcmp(sampler->signal[k].name, "task-clock") == 0 ||
 		    strcmp(sampler->signal[k].name, "cpu-clock") == 0)
@@ -136,14 +155,15 @@ json_tag_rows(const struct observation *o, struct json *j)
 	const struct sampler *sampler = &o->sources.sampler;
 	size_t n = tags_sorted(&o->scope->tags, row, TAGS);
 	char name[64];
+	bool others;
 
 	json_key_array(j, "tags");
 	for (size_t i = 0; i < n; i++) {
 		json_object_begin(j);
 		snprintf(name, sizeof(name), "0x%" PRIx64, row[i]->tag);
-		json_key_string(j, "tag",
-		    row[i] == &o->scope->tags.others ? "others" : name);
-		if (o->sources.lanes != NULL) {
+		others = row[i] == &o->scope->tags.others;
+		json_key_string(j, "tag", others ? "others" : name);
+		if (o->sources.lanes != NULL && !others) {
 			tag_name(o, row[i]->tag, name, sizeof(name));
 			json_key_string(j, "name", name);
 		}
@@ -183,9 +203,12 @@ observe_json(const struct observation *o, struct json *j)
 	for (unsigned k = 0; k < sampler->signals; k++) {
 		json_object_begin(j);
 		json_key_string(j, "name", sampler->signal[k].name);
-		if (sampler->signal[k].counter != NULL)
+		if (sampler->signal[k].counter != NULL) {
 			json_key_string(j, "read_by",
 			    counter_way_name(sampler->signal[k].counter->way));
+			json_key_double(
+			    j, "counted", signal_counted(&sampler->signal[k]));
+		}
 		json_key_double(j, "per_second", per_second(o, k));
 		quantiles_json(j, "raw", &s->raw[k], SCOPE_RATE);
 		quantiles_json(j, "kept", &s->rate[k], SCOPE_RATE);

@@ -224,7 +224,7 @@ static int
 add_process(struct sources *s, const char *name, char *why)
 {
 	pid_t pid = s->target.pid, tid[SOURCE_COUNTERS];
-	int room = SOURCE_COUNTERS - (int)s->counters, err;
+	int room = SOURCE_COUNTERS - (int)s->counters;
 	int threads = proc_threads(pid, tid, room);
 
 	if (threads == -E2BIG) {
@@ -234,14 +234,11 @@ add_process(struct sources *s, const char *name, char *why)
 		    name, (long)pid, SOURCE_COUNTERS);
 		return threads;
 	}
-	if (threads > 1)
-		return add_family(s, name, tid, threads, why);
-	/* The counter of one thread may be readable with rdpmc. */
-	err = counter_open(
-	    &s->counter[s->counters], name, pid, -1, why, SOURCE_WHY);
-	if (err == 0)
-		counters_take(s, name, 1);
-	return err;
+	if (threads < 1) { /* it has ended */
+		tid[0] = pid;
+		threads = 1;
+	}
+	return add_family(s, name, tid, threads, why);
 }
 
 static int
@@ -362,5 +359,8 @@ sources_add_default(struct sources *s, char *why)
 	if (err != -ENOENT)
 		return err;
 	/* Keep the reason in why, even if the rest works. */
-	return sources_add(s, "counter:task-clock", (char[SOURCE_WHY]){""});
+	return sources_add(s,
+	    s->target.cpu >= 0 ? "counter:context-switches"
+			       : "counter:task-clock",
+	    (char[SOURCE_WHY]){""});
 }

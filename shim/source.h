@@ -59,7 +59,7 @@ int sources_add(struct sources *s, const char *spec, char *why);
  * sources_add. */
 int sources_tag(struct sources *s, const char *spec, char *why);
 
-/* Add the default signals: instructions and cycles with a PMU, else the
- * target's CPU time.  why receives the reason if a counter is missing, else
- * "". */
+/* Add the default signals: instructions and cycles with a PMU, else a process's
+ * CPU time or a CPU's switches of tasks.  why receives the reason if a counter
+ * is missing, else "". */
 int sources_add_default(struct sources *s, char *why);

@@ -5,6 +5,7 @@
 #include "profiler/counters/counter.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -26,7 +27,7 @@ rdpmc(unsigned n)
 #if defined(__x86_64__)
 	return __builtin_ia32_rdpmc((int)n);
 #else
-	(void)n; /* not called: on other machines no page permits it */
+	(void)n; /* not called: counter_is_here is false */
 	return 0;
 #endif
 }
@@ -79,7 +80,24 @@ complain(int err, const char *name, pid_t pid, char *why, size_t size)
 	return err;
 }
 
-/* Map an event's page and find the cheapest way to read the event. */
+bool
+counter_is_here(pid_t pid, int cpu)
+{
+#if defined(__x86_64__)
+	cpu_set_t own;
+
+	return pid == 0 ||
+	       (pid < 0 && sched_getaffinity(0, sizeof(own), &own) == 0 &&
+		   CPU_COUNT(&own) == 1 && CPU_ISSET((size_t)cpu, &own));
+#else
+	(void)pid;
+	(void)cpu;
+	return false;
+#endif
+}
+
+/* Map an event's page and find the cheapest way to read the event.  Its page
+ * gives the number of its hardware counter wherever that is. */
 static enum counter_way
 way_of(struct counter *c)
 {
@@ -93,8 +111,7 @@ way_of(struct counter *c)
 		return COUNTER_READ;
 	}
 	page = c->page;
-	if (page->cap_user_rdpmc && !c->software &&
-	    counter_page_read(page, rdpmc, &value))
+	if (page->cap_user_rdpmc && counter_page_read(page, rdpmc, &value))
 		return COUNTER_RDPMC;
 	return COUNTER_READ;
 }
@@ -126,8 +143,15 @@ start(struct counter *out, struct perf_event_attr *a, pid_t pid, int cpu)
 	    SYS_perf_event_open, a, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (out->fd < 0)
 		return -errno;
-	out->software = a->type == PERF_TYPE_SOFTWARE;
 	return 0;
+}
+
+static bool
+is_clock(const struct perf_event_attr *a)
+{
+	return a->type == PERF_TYPE_SOFTWARE &&
+	       (a->config == PERF_COUNT_SW_CPU_CLOCK ||
+		   a->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
 int
@@ -138,11 +162,19 @@ counter_open(struct counter *out, const char *name, pid_t pid, int cpu,
 	int err = describe(&a, name);
 
 	*out = (struct counter){.fd = -1};
+	if (err == 0 && pid < 0 && is_clock(&a)) {
+		snprintf(why, size,
+		    "%s: of a CPU it counts the time that passes, busy or idle",
+		    name);
+		return -EINVAL;
+	}
 	if (err == 0)
 		err = start(out, &a, pid, cpu);
 	if (err < 0)
 		return complain(err, name, pid, why, size);
-	out->way = way_of(out);
+	out->way = COUNTER_READ;
+	if (a.type != PERF_TYPE_SOFTWARE && counter_is_here(pid, cpu))
+		out->way = way_of(out);
 	return 0;
 }
 
@@ -193,9 +225,19 @@ counter_read(struct counter *c, uint64_t *value)
 		return true;
 	if (read(c->fd, &r, sizeof(r)) != (ssize_t)sizeof(r))
 		return false;
+	c->enabled_ns = r.enabled;
+	c->running_ns = r.running;
 	*value = r.running > 0 && r.running < r.enabled
 		     ? (uint64_t)((double)r.value * (double)r.enabled /
 				  (double)r.running)
 		     : r.value;
 	return true;
+}
+
+double
+counter_counted(const struct counter *c)
+{
+	return c->running_ns < c->enabled_ns
+		   ? (double)c->running_ns / (double)c->enabled_ns
+		   : 1;
 }

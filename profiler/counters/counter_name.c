@@ -14,20 +14,29 @@
 
 #define DEVICES "/sys/bus/event_source/devices"
 
+/* The word of that name; NULL: there is none. */
+static uint64_t *
+word_of(struct counter_number *out, const char *name)
+{
+	return strcmp(name, "config") == 0    ? &out->config
+	       : strcmp(name, "config1") == 0 ? &out->config1
+	       : strcmp(name, "config2") == 0 ? &out->config2
+					      : NULL;
+}
+
 /* Put a value where a PMU's format file says: "config1:0-7,32-35".  0 or
  * -EINVAL. */
 static int
 value_put(struct counter_number *out, char *format, uint64_t value)
 {
-	char *places = strchr(format, ':'), *place, *next;
-	uint64_t *word = strncmp(format, "config1:", 8) == 0   ? &out->config1
-			 : strncmp(format, "config2:", 8) == 0 ? &out->config2
-			 : strncmp(format, "config:", 7) == 0  ? &out->config
-							       : NULL;
+	char *name, *place, *next;
+	uint64_t *word;
 
+	name = strtok_r(format, ":", &next);
+	word = name != NULL ? word_of(out, name) : NULL;
 	if (word == NULL)
 		return -EINVAL;
-	for (place = strtok_r(places + 1, ",", &next); place != NULL;
+	for (place = strtok_r(NULL, ",", &next); place != NULL;
 	     place = strtok_r(NULL, ",", &next)) {
 		unsigned low, high;
 		int n = sscanf(place, "%u-%u", &low, &high);
@@ -54,7 +63,7 @@ terms_take(struct counter_number *out, const char *devices, const char *pmu,
 	for (term = strtok_r(terms, ",", &next); term != NULL && err == 0;
 	     term = strtok_r(NULL, ",", &next)) {
 		char *text = strchr(term, '=');
-		uint64_t value = 1;
+		uint64_t value = 1, *whole;
 
 		if (text != NULL) {
 			*text++ = '\0';
@@ -62,10 +71,14 @@ terms_take(struct counter_number *out, const char *devices, const char *pmu,
 			if (*text == '\0' || *end != '\0')
 				return -EINVAL; /* "?": to be given */
 		}
-		err = file_read_line(format, sizeof(format), "%s/%s/format/%s",
-			  devices, pmu, term)
-			  ? value_put(out, format, value)
-			  : -ENOENT;
+		whole = word_of(out, term);
+		if (file_read_line(format, sizeof(format), "%s/%s/format/%s",
+			devices, pmu, term))
+			err = value_put(out, format, value);
+		else if (whole != NULL)
+			*whole |= value;
+		else
+			err = -ENOENT;
 	}
 	return err;
 }

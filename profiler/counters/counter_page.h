@@ -42,13 +42,14 @@ counter_fence(void)
 #endif
 }
 
-/* Store the event's present value in *out.  False when the event is not on this
- * CPU (multiplexed, or another CPU's), when it has been multiplexed before (its
+/* Store the event's present value in *out.  False when the event is on no CPU
+ * (multiplexed, or its task sleeps), when it has been multiplexed before (its
  * value must be scaled, by read(2)'s times), when the kernel does not permit
  * rdpmc, or when the page kept changing for COUNTER_PAGE_TRIES tries: then use
  * read(2).
  *   rdpmc  reads hardware counter n; called only for a valid one
- * On any CPU that the caller is pinned to. */
+ * Only on the CPU where the event is, which the page does not say: the caller's
+ * own thread's, or of a CPU to which it is pinned. */
 static inline bool
 counter_page_read(const struct perf_event_mmap_page *page,
     uint64_t (*rdpmc)(unsigned n), uint64_t *out)

@@ -166,6 +166,62 @@ def test_all_threads(build):
     assert 1e6 < clock["per_second"] < 1.5e9
 
 
+# A process that starts a second thread when it is told to, and ends when that
+# has had a fifth of a second.
+LATER = """
+import sys, threading, time
+print("ready", flush=True)
+sys.stdin.readline()
+def work():
+    while time.thread_time() < 0.2: pass
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+def test_threads_that_start_later(build):
+    # Goal: what a process starts while it is observed is counted as well.
+    with subprocess.Popen([sys.executable, "-c", LATER], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                          ) as process:
+        assert process.stdout.readline() == "ready\n"
+        observer = Process(
+            [build / "tailor", "shim", str(process.pid), "--signal",
+             "counter:task-clock", "--seconds", "300", "--json"],
+            stdout=subprocess.PIPE)
+        wait_until(lambda: observer.cpu_s() > 0.5 or not observer.running(),
+                   "it looks")
+        process.stdin.write("\n")
+        process.stdin.close()
+        text = observer.stdout.read()
+        if observer.wait() != 0 and "not permitted" in observer.log:
+            pytest.skip(f"counters are not permitted here: {observer.log}")
+    seen = json.loads(text)
+    clock, = seen["signals"]
+    assert clock["per_second"] * seen["taken_ns"] / 1e9 > 0.1e9
+    assert clock["read_by"] == "read" and clock["counted"] == 1
+
+
+def test_an_interval_longer_than_all(build):
+    # Goal: the observation is as long as was asked for, whatever its intervals.
+    status, out, err = shim(build, "--signal", "word:/etc/passwd:0", "--seconds",
+                            "1", "--interval", "60000", "--json")
+    assert status == 0, err
+    assert 1e9 <= json.loads(out)["taken_ns"] < 30e9
+
+
+def test_default_signals_of_a_cpu(build):
+    # Goal: a CPU has a signal without a PMU, too; not its clock, which always
+    # runs.
+    status, out, err = shim(build, "--cpu", "0", "--seconds", "1", "--json")
+    if status != 0 and "not permitted" in err:
+        pytest.skip(f"counters are not permitted here: {err.strip()}")
+    assert status == 0, err
+    assert [s["name"] for s in json.loads(out)["signals"]] in (
+        ["instructions", "cycles"], ["context-switches"])
+
+
 def test_default_signals(build):
     # Goal: without a PMU there is still something to see, and a reason.
     status, out, err = shim(build, "--pid", str(os.getpid()), "--seconds",
@@ -219,6 +275,8 @@ def test_jvm(build, jvm):
     (["--signal", "word:/dev/null:0"], 1, "has no 8 bytes"),
     (["--signal", "counter:no-such-event"], 1, "no such event"),
     (["--signal", "counter:msr/../../x/"], 1, "no such event"),
+    (["--cpu", "0", "--signal", "counter:task-clock"], 1,
+     "the time that passes, busy or idle"),
     (["--signal", "neighbour:no-such-event"], 1, "no such event"),
     (["--signal", "jvm:sun.rt.safepoints"], 1, "needs --pid, the JVM"),
     (["--tag", "task", "--signal", "word:/etc/passwd:0"], 1, "needs --cpu"),

@@ -1,12 +1,14 @@
 /* Goal: an event that the kernel describes is counted as it says, with all of
- * its terms. */
+ * its terms, and is read by rdpmc only where that reads it. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "profiler/counters/counter.h"
 
@@ -28,6 +30,7 @@ setup(void **state)
 	    {"events/misses", "event=0x2e,umask=0x41"},
 	    {"events/loads", "event=0xcd,umask=0x1,ldlat=3,edge"},
 	    {"events/split", "event=0x1c7,all=0xffffffffffffffff"},
+	    {"events/whole", "config=0x100002,config1=7"},
 	    {"events/given", "event=0x3c,umask=?"},
 	    {"events/none", "event="},
 	    {"events/unknown", "event=1,other=2"},
@@ -78,6 +81,7 @@ TEST_WITH(test_terms, setup, teardown)
 	    {"cpu/cycles/", 0x3c, 0, 0},
 	    {"cpu/misses/", 0x412e, 0, 0},
 	    {"cpu/loads/", 0x401cd, 3, 0},
+	    {"cpu/whole/", 0x100002, 7, 0},
 	    {"cpu/split/", UINT64_C(0x1000000c7), 0, UINT64_MAX},
 	};
 	static const struct {
@@ -108,4 +112,41 @@ TEST_WITH(test_terms, setup, teardown)
 		assert_int_equal(
 		    counter_number_find(&n, refused[i].name, devices),
 		    refused[i].err);
+}
+
+TEST(test_what_rdpmc_reads)
+{
+	cpu_set_t own, one;
+	int cpu = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(own), &own), 0);
+	while (!CPU_ISSET((size_t)cpu, &own))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET((size_t)cpu, &one);
+	assert_false(counter_is_here(getppid(), -1));
+	assert_false(counter_is_here(getppid(), cpu));
+	assert_true(CPU_COUNT(&own) == 1 || !counter_is_here(-1, cpu));
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_false(counter_is_here(getppid(), -1));
+	assert_false(counter_is_here(-1, cpu + 1));
+#if defined(__x86_64__)
+	assert_true(counter_is_here(0, -1));
+	assert_true(counter_is_here(-1, cpu));
+#endif
+	assert_int_equal(sched_setaffinity(0, sizeof(own), &own), 0);
+}
+
+/* Goal: what a counter did not count is known. */
+TEST(test_counted)
+{
+	struct counter c = {.fd = -1};
+
+	assert_true(counter_counted(&c) == 1); /* nothing was read */
+	c.enabled_ns = 4;
+	assert_true(counter_counted(&c) == 0);
+	c.running_ns = 1;
+	assert_true(counter_counted(&c) == 0.25);
+	c.running_ns = 4;
+	assert_true(counter_counted(&c) == 1);
 }
