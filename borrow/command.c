@@ -118,7 +118,7 @@ lanes_of(pid_t pid, cpu_set_t *out)
 static bool
 pairs_usable(const struct lanes_pairs *p, const cpu_set_t *own)
 {
-	char cpus[LANES_TEXT], list[LANES_TEXT];
+	char cpus[4096], list[LANES_TEXT];
 	cpu_set_t online, used;
 
 	CPU_AND(&used, &p->borrows, own);
@@ -362,7 +362,7 @@ run(struct loan *l, char **argv, bool quiet)
 	struct guard_view view;
 	struct job_end end = {0};
 	int entered = 0, err = 0;
-	int64_t cpu_ns;
+	int64_t before_ns = group_cpu_ns(&l->group), cpu_ns;
 	unsigned left;
 
 	if (l->paired) {
@@ -373,7 +373,7 @@ run(struct loan *l, char **argv, bool quiet)
 	}
 	if (err == 0)
 		err = job_run(argv, enter, l, &end, &entered);
-	cpu_ns = group_cpu_ns(&l->group);
+	cpu_ns = group_cpu_ns(&l->group) - (before_ns > 0 ? before_ns : 0);
 	guard_stop(&guard);
 	if (err == 0 && !quiet) {
 		end_print(l, &end, cpu_ns >= 0 ? cpu_ns : end.cpu_ns);

@@ -153,15 +153,22 @@ put(const char *directory, const char *file, const char *text)
 	return err;
 }
 
+/* Returns 1 if one is there of an earlier process of that number, whose own
+ * processes still run. */
 static int
 make(char out[PATH_MAX], const char *top, pid_t pid)
 {
+	int err;
+
 	snprintf(out, PATH_MAX, "%s/" PREFIX "%d", top, (int)pid);
-	if (mkdir(out, 0755) < 0 && errno != EEXIST) {
-		out[0] = '\0';
-		return -errno;
-	}
-	return 0;
+	rmdir(out);
+	if (mkdir(out, 0755) == 0)
+		return 0;
+	err = -errno;
+	if (err == -EEXIST)
+		return 1;
+	out[0] = '\0';
+	return err;
 }
 
 /* Have what is in the group wait for all others. */
@@ -200,7 +207,9 @@ group_make(struct idle_group *g, const struct group_place *place, pid_t pid)
 	if (!own.container)
 		remove_left(place->path);
 	err = make(g->path, place->path, pid);
-	if (err == 0)
+	if (err == 1)
+		group_hold(g, false);
+	if (err >= 0)
 		err = brake(g, place->version);
 	/* Only for the sum at the end. */
 	if (err == 0 && place->version == 1 && place->usage[0] != '\0' &&

@@ -93,13 +93,11 @@ judge(struct watch *w, struct instant now)
 	w->sums = s;
 }
 
-/* True if batch work is left to itself: it asks, and stops in time.  For how
- * long it naps is known at the end of the nap. */
+/* True if batch work is left to itself: it asks, and stops in time. */
 static bool
 trusts(struct watch *w, struct instant now)
 {
 	if (talechain_borrow_read(&w->asker->threads) != 0 &&
-	    talechain_borrow_read(&w->asker->stopped) == 0 &&
 	    instant_since(now, w->judged) >= GUARD_TRUST_MS * NS_PER_MS)
 		judge(w, now);
 	return talechain_borrow_read(&w->asker->threads) != 0 &&

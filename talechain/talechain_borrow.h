@@ -59,9 +59,8 @@ struct talechain_lane {
 /* Of a core, what threads say that ask themselves; they write it. */
 struct talechain_asker {
 	unsigned long long threads;   /* that ask, ever */
-	unsigned long long stopped;   /* that are, now */
-	unsigned long long napped_ns; /* their CPU time while they were */
-	unsigned long long unused[13];
+	unsigned long long napped_ns; /* their CPU time while they stop */
+	unsigned long long unused[14];
 };
 
 /* BPF programs share the words; they do not wait. */
@@ -188,8 +187,10 @@ struct talechain_borrow {
 	enum talechain_nap how;
 };
 
-/* While a thread stops it looks this often whether anything is counted. */
+/* While a thread stops it looks this often whether anything is counted, and
+ * says this often for how long it has napped: it may be killed meanwhile. */
 #define TALECHAIN_BORROW_LOOK_NS 100000000u
+#define TALECHAIN_BORROW_SAY_NS 1000000u
 
 /* Never stops a thread. */
 static const unsigned long long talechain_borrow_none = 0;
@@ -302,27 +303,41 @@ talechain_borrow_ns(clockid_t clock)
 	       (unsigned long long)t.tv_nsec;
 }
 
+/* Private: add this thread's CPU time since *since to what has been napped. */
+TALECHAIN_UNTRACED static inline void
+talechain_borrow_say(struct talechain_borrow *b, unsigned long long *since)
+{
+	unsigned long long now = talechain_borrow_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	__atomic_fetch_add(
+	    &b->asker->napped_ns, now - *since, __ATOMIC_RELAXED);
+	*since = now;
+}
+
 /* Stop until no lending lane of the core is busy. */
 TALECHAIN_UNTRACED static inline void
 talechain_borrow_stop(struct talechain_borrow *b)
 {
 	unsigned long long hold,
-	    napped = talechain_borrow_ns(CLOCK_THREAD_CPUTIME_ID);
-	unsigned long long look =
-	    talechain_borrow_ns(CLOCK_MONOTONIC) + TALECHAIN_BORROW_LOOK_NS;
+	    since = talechain_borrow_ns(CLOCK_THREAD_CPUTIME_ID);
+	unsigned long long now = talechain_borrow_ns(CLOCK_MONOTONIC);
+	unsigned long long look = now + TALECHAIN_BORROW_LOOK_NS;
+	unsigned long long say = now + TALECHAIN_BORROW_SAY_NS;
 
-	__atomic_fetch_add(&b->asker->stopped, 1, __ATOMIC_RELAXED);
 	while ((hold = talechain_borrow_read(b->hold)) != 0) {
 		talechain_nap(b->how, b->hold, hold);
-		if (talechain_borrow_ns(CLOCK_MONOTONIC) < look)
+		now = talechain_borrow_ns(CLOCK_MONOTONIC);
+		if (now < say)
+			continue;
+		talechain_borrow_say(b, &since);
+		say = now + TALECHAIN_BORROW_SAY_NS;
+		if (now < look)
 			continue;
 		if (!talechain_borrow_lives(b))
 			b->hold = &talechain_borrow_none;
 		look += TALECHAIN_BORROW_LOOK_NS;
 	}
-	napped = talechain_borrow_ns(CLOCK_THREAD_CPUTIME_ID) - napped;
-	__atomic_fetch_add(&b->asker->napped_ns, napped, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&b->asker->stopped, 1, __ATOMIC_RELAXED);
+	talechain_borrow_say(b, &since);
 }
 
 /* Stop, if a lending lane of the core is busy, until none is. */

@@ -169,6 +169,21 @@ MACHINE(test_hold)
 	assert_false(group_is_held(&g));
 }
 
+/* Goal: one that an earlier process of our number has left is not held. */
+MACHINE(test_left)
+{
+	struct group_place place;
+	struct idle_group g;
+
+	version2("cpu\n");
+	file("/sys/fs/cgroup/tailor-borrow-4711/cgroup.freeze", "1\n");
+	file("/sys/fs/cgroup/tailor-borrow-4711/cpu.idle", "0");
+	group_find(&place, root);
+	group_make(&g, &place, OURS);
+	assert_int_equal(g.brake, GROUP_IDLE);
+	assert_false(group_is_held(&g));
+}
+
 /* Goal: version 1 has a quota. */
 MACHINE(test_hold_version_1)
 {
