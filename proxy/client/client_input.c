@@ -260,8 +260,7 @@ step_head(struct client *c)
 	} else {
 		c->body_since = instant_now();
 		c->state = CLIENT_BODY;
-		if (begun) /* as for a head that came in pieces */
-			client_arm(c, all->config->proxy.header_timeout_ns);
+		client_arm(c, all->config->proxy.client_timeout_ns);
 	}
 	return true;
 }

@@ -359,6 +359,17 @@ def test_a_stray_crlf_begins_no_request(one):
     assert m['tailor_local_replies_total{code="408"}'] == 0
 
 
+def test_a_body_that_begins_late(one):
+    # Goal: the head's time limit is over with the head.
+    t = one(proxy={"header_timeout": "200ms", "client_timeout": "600s"})
+    one.server.serve()
+    with t.client() as c:
+        c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n")
+        assert c.silent_for(0.5)
+        c.send(b"12345")
+        assert c.response().body == b"active"
+
+
 ENDS = [b"", b"\r\n", b"GET / HT", b"POST / HTTP/1.1\r\nHost: a\r\n"
         b"Content-Length: 5\r\n\r\nabc"]
 
