@@ -436,6 +436,10 @@ enum race_step race_ended(struct hedging *h, struct race *r, int attempt,
     enum attempt_end end, int64_t latency_ns, bool written,
     const struct hedge_view *view, struct instant now, int *server);
 
+/* A held response whose end was reported, but of which the server still has a
+ * part, is cut: it can no longer be sent (W2).  After a commit: no change. */
+void race_cut(struct race *r, int attempt);
+
 /* True if another attempt is running beside this one. */
 bool race_has_rival(const struct race *r, int attempt);
 

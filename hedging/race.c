@@ -1,7 +1,7 @@
 /* race.c: the attempts of one request, and which of them gives the response.
  *
  *   NONE -> RUNNING -> WON        committed: the client gets its bytes
- *              |  \--> HELD -> WON | LOST   a response held back
+ *              |  \--> HELD -> WON | LOST | FAILED   a response held back
  *              |-----> FAILED
  *              \-----> LOST       the other won, or the client left
  *
@@ -147,6 +147,16 @@ race_head(struct race *r, int attempt, int status)
 	    status_rank(rival->status) >= status_rank(status))
 		return RACE_HOLD;
 	return RACE_COLLECT;
+}
+
+void
+race_cut(struct race *r, int attempt)
+{
+	struct race_attempt *a = attempt_at(r, attempt);
+
+	assert(a->ended);
+	if (a->state == ATTEMPT_HELD)
+		a->state = ATTEMPT_FAILED;
 }
 
 bool

@@ -5,7 +5,6 @@
  * the request (and so free the attempt) comes last in each function; callers
  * return at once afterwards. */
 
-#include <assert.h>
 #include <errno.h>
 
 #include "proxy/client/client.h"
@@ -279,10 +278,14 @@ attempt_failed(
 		a->written = result->written_first;
 	server_failed(result->server, result->end);
 	if (r->race.attempt[a->index].ended) {
-		/* A held response, too large to keep, that is being sent after
-		 * all: the policy has its end already. */
-		assert(won);
-		request_fail(r, 502, result->why);
+		/* A held response, too large to keep: the policy has its end
+		 * already.  Drop it, unless it is being sent after all. */
+		race_cut(&r->race, a->index);
+		a->response.complete = false;
+		if (won)
+			request_fail(r, 502, result->why);
+		else
+			request_step(r, RACE_WAIT, server, result->why);
 		return;
 	}
 	step = attempt_over(a, ATTEMPT_END_FAILED, result->written, latency_ns,

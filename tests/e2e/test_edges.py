@@ -8,7 +8,7 @@ import pytest
 
 from rig.client import Client
 from rig.message import Malformed, response
-from support.pair import DRAINED, hedged
+from support.pair import DRAINED, entry, hedged
 
 KERNEL_EVENTS = "off"
 
@@ -118,6 +118,32 @@ def test_03_a_held_answer_too_large_to_keep(pair):
                 large.send(b"x" * 300_000)
                 assert c.exactly(300_000) == b"x" * 300_000, held
         back(t)
+
+
+@pytest.mark.parametrize("status", [200, 502])
+def test_03_a_drain_cuts_a_held_answer_too_large_to_keep(
+        upstream, tailor, status):
+    # Goal: it is dropped, and the response is the other attempt's: at the cut
+    # as at the end of that one.
+    a, b = upstream("a"), upstream("b")
+    t = tailor(entry(a, drain_timeout="10ms"), b)
+    with t.client() as c:
+        c.request()
+        first = a.expect()
+        t.hazard("a", "begin")
+        second = b.expect()
+        t.hazard("a", "end")
+        first.send(b"HTTP/1.1 500 No\r\nContent-Length: 400000\r\n\r\n"
+                   + b"x" * 100_000)
+        t.wait_server("a", inflight=0)  # it counts as over
+        assert t.ask("/drain?server=a", "POST").status == 200
+        t.wait_metric('tailor_drain_cut_total{server="a"}', 1)
+        if status == 200:
+            second.reply(200, b"b")
+        else:
+            second.reset()
+        assert c.response().status == status
+    t.wait_server("a", state="drained")
 
 
 def test_03_a_large_bad_answer_that_is_malformed(pair):

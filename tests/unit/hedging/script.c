@@ -603,6 +603,7 @@ step_show(struct stage *g)
 	X(commit, result_yes(                                                  \
 		      g, race_commit(&g->h, race_named(g, 1), attempt_of(g)))) \
 	X(abandon, race_abandon(&g->h, race_named(g, 1)))                      \
+	X(cut, race_cut(race_named(g, 1), attempt_of(g)))                      \
 	X(idle,                                                                \
 	    result_yes(g, hedging_hedge_obsolete(&g->h, race_named(g, 1))))    \
 	X(overtake,                                                            \

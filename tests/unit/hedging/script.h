@@ -25,7 +25,7 @@
  *   ask R TRIGGER        => "yes S" or the refusal
  *   hedge R TRIGGER      ask, and start the attempt if allowed
  *   head R I STATUS | ended R I END [LATENCY] [unwritten]  => step
- *   commit R I => yes|no; abandon R; idle R => yes|no
+ *   commit R I => yes|no; cut R I; abandon R; idle R => yes|no
  *   overtake R I => yes|no, another attempt may give the response
  *   rival R I => yes|no, another attempt runs
  *   finish [N]           N requests leave the table

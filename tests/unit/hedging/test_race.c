@@ -103,6 +103,9 @@ static const struct scenario winners[] = {
     {"W2 a held one that is cut is no answer",
 	RACING "head a 1 503 => hold; ended a 1 failed => wait\n"
 	       "ended a 0 failed => give up"},
+    {"W2 nor is one that is cut after its end was reported",
+	RACING "head a 1 503 => hold; ended a 1 complete 5ms => wait; cut a 1\n"
+	       "ended a 0 failed => give up"},
     {"W2 both end without an answer",
 	RACING "ended a 1 failed => wait; ended a 0 failed => give up"},
     {"W2 complete without a head is none",
