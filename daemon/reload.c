@@ -91,7 +91,7 @@ candidate_read(struct daemon *d, struct reload_result *out)
 static void
 access_log_move(struct proxy *p, int fd)
 {
-	int err = access_log_switch(&p->access_log, fd);
+	int err = access_log_switch(p->access_log, fd);
 
 	if (err < 0)
 		log_event(LOG_LEVEL_ERROR, "access_log_not_moved",
@@ -142,7 +142,8 @@ change_to(struct daemon *d, struct config *next, struct reload_result *out)
 		complain(out, "talechain.token_file: ", why);
 		goto fail;
 	}
-	if (!same_log && (err = access_log_prepare(next, &log_fd)) < 0) {
+	if (!same_log &&
+	    (err = access_log_prepare(&p->access_log, next, &log_fd)) < 0) {
 		unusable(out, "access_log.path", next->access_log.path, err);
 		goto fail;
 	}

@@ -248,10 +248,10 @@ daemon_init(struct daemon *d)
 static int
 access_log_start(struct proxy *p)
 {
-	int fd, err = access_log_prepare(p->config, &fd);
+	int fd, err = access_log_prepare(&p->access_log, p->config, &fd);
 
 	return err < 0 ? -ECANCELED /* logged */
-		       : access_log_switch(&p->access_log, fd);
+		       : access_log_switch(p->access_log, fd);
 }
 
 /* Callback for POST /reload. */

@@ -258,27 +258,6 @@ open_standard(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-int
-access_log_prepare(const struct config *c, int *fd)
-{
-	const char *path = c->access_log.path;
-
-	*fd = -1;
-	if (*path == '\0')
-		return 0;
-	/* Non-blocking: a pipe without a reader must not stop Tailor. */
-	*fd = file_append(path, 0640);
-	if (*fd == -EACCES)
-		*fd = open_standard(path);
-	if (*fd >= 0)
-		return 0;
-	log_event(LOG_LEVEL_ERROR, "access_log_unusable",
-	    "path=\"%s\" error=\"%s\" advice=\"set access_log.path to a file "
-	    "in a directory that Tailor's user may write to\"",
-	    path, strerror(-*fd));
-	return *fd;
-}
-
 static int
 log_new(struct access_log **out)
 {
@@ -312,6 +291,46 @@ fail_log:
 	return err;
 }
 
+/* Start the thread, for the first file.  As access_log_prepare. */
+static int
+log_begin(struct access_log **lp)
+{
+	int err = *lp == NULL ? log_new(lp) : 0;
+
+	if (err < 0)
+		log_event(LOG_LEVEL_ERROR, "access_log_not_started",
+		    "error=\"%s\" advice=\"the log needs a thread and %zu KiB: "
+		    "raise the limits on threads (TasksMax, ulimit -u) and "
+		    "memory\"",
+		    strerror(-err), access_log_bytes() >> 10);
+	return err;
+}
+
+int
+access_log_prepare(struct access_log **lp, const struct config *c, int *fd)
+{
+	const char *path = c->access_log.path;
+	int err;
+
+	*fd = -1;
+	if (*path == '\0')
+		return 0;
+	err = log_begin(lp);
+	if (err < 0)
+		return err;
+	/* Non-blocking: a pipe without a reader must not stop Tailor. */
+	*fd = file_append(path, 0640);
+	if (*fd == -EACCES)
+		*fd = open_standard(path);
+	if (*fd >= 0)
+		return 0;
+	log_event(LOG_LEVEL_ERROR, "access_log_unusable",
+	    "path=\"%s\" error=\"%s\" advice=\"set access_log.path to a file "
+	    "in a directory that Tailor's user may write to\"",
+	    path, strerror(-*fd));
+	return *fd;
+}
+
 /* Return the next free entry of the ring, or NULL. */
 static struct entry *
 place(struct access_log *l)
@@ -332,33 +351,24 @@ commit(struct access_log *l)
 }
 
 int
-access_log_switch(struct access_log **lp, int fd)
+access_log_switch(struct access_log *l, int fd)
 {
 	struct entry *e;
-	int err;
 
-	if (*lp == NULL && fd < 0)
+	if (l == NULL) {
+		assert(fd < 0);
 		return 0;
-	if (*lp == NULL) {
-		err = log_new(lp);
-		if (err < 0)
-			goto fail;
-		assert(*lp != NULL);
 	}
-	e = place(*lp);
+	e = place(l);
 	if (e == NULL) {
-		err = -EAGAIN;
-		goto fail;
+		if (fd >= 0)
+			close(fd);
+		return -EAGAIN;
 	}
 	e->change = true;
 	e->fd = fd;
-	commit(*lp);
+	commit(l);
 	return 0;
-
-fail:
-	if (fd >= 0)
-		close(fd);
-	return err;
 }
 
 struct access_record *

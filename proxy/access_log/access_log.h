@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct access_log; /* NULL until a first file is opened */
+struct access_log; /* NULL until a first file is prepared */
 struct access_record;
 struct config;
 
@@ -24,14 +24,15 @@ struct access_log_stats {
 	uint64_t failed;	   /* lines that the file did not take */
 };
 
-/* Open the file of c->access_log as *fd; -1 if none is configured.  0, or a
- * negative errno after one message that says what to do. */
-int access_log_prepare(const struct config *c, int *fd);
+/* Open the file of c->access_log as *fd; -1 if none is configured.  The first
+ * one starts the thread and sets *lp.  0, or a negative errno after one message
+ * that says what to do. */
+int access_log_prepare(struct access_log **lp, const struct config *c, int *fd);
 
 /* Write to fd, which the log now owns, from the next line on; -1: to no file.
- * The first file starts the thread.  0, -EAGAIN when the ring is full, or
- * another negative errno; fd is closed on error. */
-int access_log_switch(struct access_log **lp, int fd);
+ * l may be NULL if fd is -1.  0, or -EAGAIN when the ring is full; fd is closed
+ * then. */
+int access_log_switch(struct access_log *l, int fd);
 
 /* Get the next record, all zero, to fill in; NULL if the ring is full (counted
  * as dropped).  commit then hands it to the writer's thread. */

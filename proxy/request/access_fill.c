@@ -182,9 +182,9 @@ access_log_reopen(struct proxy *p)
 {
 	int fd, err;
 
-	if (access_log_prepare(p->config, &fd) < 0)
+	if (access_log_prepare(&p->access_log, p->config, &fd) < 0)
 		return;
-	err = access_log_switch(&p->access_log, fd);
+	err = access_log_switch(p->access_log, fd);
 	if (err < 0)
 		log_event(LOG_LEVEL_ERROR, "access_log_not_reopened",
 		    "error=\"%s\" advice=\"send SIGUSR1 again\"",

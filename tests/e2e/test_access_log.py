@@ -321,3 +321,24 @@ def test_file_that_cannot_be(build, upstream, tailor, scratch):
         wait_lines(path, 2)
     assert [json.loads(x)["path"] for x in lines_of(path)] == ["/1", "/4"]
     assert len(lines_of(scratch / "other.log")) == 1
+
+
+def test_a_log_whose_thread_cannot_start(upstream, tailor, scratch, faults):
+    # Goal: a reload that switches the log on, but cannot start its thread, is
+    # refused, and requests are served as before; it can be tried again.
+    faults(thread=1)
+    path = scratch / "access.log"
+    t = tailor(upstream("active").serve())
+    with t.client() as c:
+        t.signal(12)  # SIGUSR2
+        t.wait_log("^calls fail$")
+        t.rewrite(access_log={"path": str(path)})
+        assert t.ask("/reload", "POST").status == 422
+        t.wait_log("access_log_not_started")
+        assert c.get("/before").status == 200
+        t.signal(12)
+        t.wait_log("^calls work$")
+        assert t.ask("/reload", "POST").status == 200
+        assert c.get("/after").status == 200
+    line, = wait_lines(path, 1)
+    assert json.loads(line)["path"] == "/after"

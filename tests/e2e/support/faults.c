@@ -9,12 +9,14 @@
  * Those that follow fail after SIGUSR2, and work again after the next, in
  * turns; it says so on standard error:
  *   FAULT_MALLOC=n  malloc of n bytes and more
+ *   FAULT_THREAD=1  pthread_create
  *   FAULT_WATCH=1   epoll_ctl for a socket that is being connected
  *   FAULT_DISK=n    pwrite, and write to a file, once n bytes were taken */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static long again, most, block, watch, halt, disk, refuse, no_ipv6;
+static long again, most, block, watch, halt, disk, refuse, no_ipv6, thread;
 static volatile sig_atomic_t failing, room;
 static __thread unsigned calls;
 static const volatile int64_t *ahead_ns;
@@ -97,7 +99,8 @@ begin(void)
 	most = setting("FAULT_SHORT");
 	block = setting("FAULT_MALLOC");
 	watch = setting("FAULT_WATCH");
-	if (block > 0 || watch > 0 || disk > 0)
+	thread = setting("FAULT_THREAD");
+	if (block > 0 || watch > 0 || disk > 0 || thread > 0)
 		signal(SIGUSR2, on_signal);
 }
 
@@ -111,6 +114,21 @@ malloc(size_t size)
 		return NULL;
 	}
 	return real_malloc(size);
+}
+
+int
+pthread_create(pthread_t *out, const pthread_attr_t *attributes,
+    void *(*run)(void *), void *user)
+{
+	static int (*real)(
+	    pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	if (real == NULL)
+		real = (int (*)(pthread_t *, const pthread_attr_t *,
+		    void *(*)(void *), void *))dlsym(RTLD_NEXT,
+		    "pthread_create");
+	return failing && thread > 0 ? EAGAIN
+				     : real(out, attributes, run, user);
 }
 
 int
