@@ -499,11 +499,25 @@ server_let_go(struct server *s, struct generation *g)
 		generation_drop(s->upstream->generations, g);
 }
 
+/* True if the health checks of two configurations of a server differ, or the
+ * time between them does. */
+static bool
+checks_differ(const struct config_server *a, const struct config_server *b)
+{
+	return strcmp(a->health, b->health) != 0 ||
+	       strcmp(server_host(a), server_host(b)) != 0 ||
+	       a->health_interval_ns != b->health_interval_ns;
+}
+
 void
 server_configure(struct server *s, const struct config_server *c)
 {
 	struct generation *before = s->generation;
+	bool other_checks = s->config != NULL && checks_differ(s->config, c);
 
+	/* A check that runs would be judged by the new configuration. */
+	if (other_checks)
+		health_stop(s);
 	s->config = c;
 	s->generation = generation_hold(s->upstream->generations);
 	server_let_go(s, before);
@@ -511,6 +525,8 @@ server_configure(struct server *s, const struct config_server *c)
 			      ? 0
 			      : server_write_get(s, c->health, s->probe.text,
 				    sizeof(s->probe.text));
+	if (other_checks)
+		health_arm(s);
 }
 
 const char *

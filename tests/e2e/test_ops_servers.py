@@ -20,6 +20,7 @@ from rig.message import response
 from rig.ports import free_port
 from rig.process import children, state_of
 from rig.wait import PATIENCE_S, wait_until
+from support.pair import entry
 from support.wire import AGREED, UPGRADE
 
 KERNEL_EVENTS = "off"
@@ -572,6 +573,40 @@ def test_no_target_no_checks(upstream, tailor, interval):
         for _ in range(20):
             assert c.get().status == 200
     assert checks() == before
+
+
+def asked_of(t, name):
+    return t.metrics()[f'tailor_server_exchanges_total{{server="{name}"}}']
+
+
+def test_checks_begin_and_end_with_a_reload(upstream, tailor):
+    # Goal: a server in service is checked once it has a health target and an
+    # interval, and not any more when it has none.
+    a, b = upstream("a").serve(), upstream("b").serve()
+    checked = {"health": "/up", "health_interval": "50ms"}
+    t = tailor(entry(a, health_interval="50ms"), entry(b, **checked))
+
+    def reload(**keys):
+        t.reload(servers=[entry(a, **keys), entry(b, **checked)])
+
+    def wait_checks(server):
+        count = len(server.requests)
+        wait_until(lambda: len(server.requests) > count + 2, "checks go on")
+
+    def rests():
+        """Assert that a gets nothing for longer than the interval."""
+        asked = asked_of(t, "a")
+        wait_checks(b)
+        assert asked_of(t, "a") == asked
+
+    reload(**checked)
+    wait_checks(a)
+    reload(health_interval="50ms")
+    rests()
+    reload(health="/up", health_interval=0)
+    rests()
+    reload(**checked)
+    wait_checks(a)
 
 
 HOST = "w" * 245 + ".local:443"
