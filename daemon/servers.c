@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "daemon/daemon.h"
+#include "proxy/request/hazards.h"
 #include "proxy/upstream/server.h"
 
 void
@@ -196,9 +197,26 @@ servers_change(struct proxy *p)
 		maintenance_replace(&p->upstream.server[i]);
 }
 
+/* Leave an active place that is empty now.  Only this makes the other server
+ * active in watch mode, and in any mode before that server is ready. */
+static void
+active_review(struct proxy *p)
+{
+	struct upstream *up = &p->upstream;
+	unsigned active = p->hedging.active;
+
+	if (up->server[active].config == NULL &&
+	    up->server[1 - active].config != NULL)
+		proxy_want(
+		    p, hedging_active_removed(&p->hedging, instant_now()));
+}
+
 void
 servers_replaced(void *user, struct server *s, bool renamed)
 {
-	limits_apply(user);
-	server_introduce(user, s, renamed);
+	struct proxy *p = user;
+
+	limits_apply(p);
+	active_review(p);
+	server_introduce(p, s, renamed);
 }

@@ -259,6 +259,10 @@ bool hedging_collection_due(
  * finish where they are. */
 unsigned hedging_switch(struct hedging *h, struct instant now);
 
+/* The active server was removed and its place is empty: the other one, whatever
+ * its state, is active.  Also in watch mode.  Returns actions. */
+unsigned hedging_active_removed(struct hedging *h, struct instant now);
+
 /* The server for a new request or a first attempt, the active one unless both
  * share requests: its index, or HEDGING_UNAVAILABLE (respond 503) or
  * HEDGING_FULL (in-flight limit: wait in the proxy's queue). */

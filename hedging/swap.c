@@ -136,6 +136,13 @@ hedging_switch(struct hedging *h, struct instant now)
 	return swap(h, now);
 }
 
+unsigned
+hedging_active_removed(struct hedging *h, struct instant now)
+{
+	assert(h->limits.servers == HEDGING_SERVERS);
+	return swap(h, now);
+}
+
 /* End warm-ups that are complete, that are not needed or that would delay
  * service.  A failing server stays in warm-up unless the other cannot serve. */
 static void

@@ -3,6 +3,8 @@ or program, and no request notices."""
 
 import sys
 
+import pytest
+
 from rig.crowd import Crowd
 from rig.ports import free_port
 from rig.process import Process
@@ -96,6 +98,27 @@ def test_servers_are_taken_away_and_replaced(upstream, tailor):
         assert crowd.bodies() <= {b"b", b"c"}
         assert kept.get().body == b"c"
     assert "reload_error" not in t.log
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_the_active_one_is_dead_and_taken_away(upstream, tailor, ready):
+    # Goal: in watch mode, too, the server that is left serves, as soon as it is
+    # ready.
+    a, b = upstream("a").serve(), upstream("b").serve()
+    t = tailor(entry(a), entry(b), hedging={"mode": "watch"},
+               proxy={"server_wait": "10ms"})
+    assert t.active() == "a"
+    if not ready:
+        b.stop()
+        t.wait_server("b", state="connecting")
+    a.stop()
+    wait_until(lambda: t.get().status == 503, "a has refused")
+    reload(t, entry(b))
+    wait_names(t, "b")
+    if not ready:
+        b.listen()
+    t.wait_server("b", state="ready", active=True)
+    assert t.get().body == b"b"
 
 
 def test_the_only_server_moves(upstream, tailor):

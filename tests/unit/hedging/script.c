@@ -587,6 +587,7 @@ step_show(struct stage *g)
 	X(drain, hedging_drain_begin(&g->h, server_of(g)))                     \
 	X(drained,                                                             \
 	    result_actions(g, hedging_drain_end(&g->h, server_of(g), g->now))) \
+	X(removed, result_actions(g, hedging_active_removed(&g->h, g->now)))   \
 	X(other, result_yes(g, hedging_has_other(&g->h, race_named(g, 1),      \
 				   view_named(g, 1))))                         \
 	X(aside, result_yes(g, race_release_slot(                              \

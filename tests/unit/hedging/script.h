@@ -15,6 +15,7 @@
  *   switch | tick | drain S | drained S    => actions, as "swap,sweep"
  *   choose               => S, "S hedged" (at once), "full", "unavailable"
  *   overflow             => S or "no"
+ *   removed              the active one is; => actions
  *   again R              choose for one in the queue => as choose
  *   other R              => yes|no, the other server could answer it
  *   probed S [silent]    => actions, or "unwanted"

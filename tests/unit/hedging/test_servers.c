@@ -127,6 +127,9 @@ static const struct scenario life[] = {
     {"a warming server gets no client's request without a hazard",
 	"ready; down 1; up 1; choose => 0; start a 0; ask a gc => pause_over\n"
 	"ask a timer => backup_not_ready"},
+    {"the active one is removed: the other is active, ready or not",
+	"set act 0; ready; down 0 => nothing; choose => unavailable\n"
+	"removed => swap; choose => 1; down 1; removed => swap; ? active => 0"},
     {"events that change nothing",
 	"ready; up 0 => nothing; down 1; down 1 => nothing; connecting 1;\n"
 	"connecting 1 => nothing; up 1 => warmup; up 1 => nothing"},
