@@ -462,9 +462,11 @@ supervisor_init(struct server *s)
 void
 supervisor_stop(struct server *s)
 {
-	if (s->program.state == CHILD_WAITING) {
+	if (s->program.state == CHILD_WAITING)
 		timer_clear(
 		    &s->upstream->loop->timers, &s->program.restart_timer);
+	if (s->program.state == CHILD_WAITING ||
+	    s->program.state == CHILD_NONE) {
 		s->program.state = CHILD_NONE;
 		if (s->maintenance.stage == STOPPING)
 			child_again(s);

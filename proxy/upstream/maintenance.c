@@ -365,8 +365,15 @@ server_return(struct server *s)
 		s->maintenance.stage = IN_SERVICE;
 		return 0;
 	}
-	s->maintenance.stage = STARTING;
 	s->maintenance.since = instant_now();
+	/* The program has ended because the server was to be replaced: start
+	 * it again. */
+	if (s->config->argc > 0 && s->program.state == CHILD_NONE) {
+		s->maintenance.stage = STOPPING;
+		s->upstream->events.stop(s);
+		return 0;
+	}
+	s->maintenance.stage = STARTING;
 	server_lost(s);
 	return 0;
 }

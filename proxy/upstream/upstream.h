@@ -413,8 +413,8 @@ struct upstream_events {
 	/* Add the requests that a server has (all members but .losers). */
 	void (*rest)(
 	    void *user, const struct server *s, struct server_rest *out);
-	/* End the program of a server, and start it again if the server's
-	 * maintenance is STOPPING. */
+	/* End the program of a server, if it runs, and start it again if the
+	 * server's maintenance is STOPPING. */
 	void (*stop)(struct server *s);
 	/* Another server, or none, is in this place: watch it, and probe or
 	 * launch it.  renamed: it is not the server that was here before, so

@@ -16,7 +16,7 @@ KERNEL_EVENTS = "off"
 SERVER = http_server("""
 import sys
 def respond(path, headers):
-    return sys.argv[2].encode()
+    return b"x" * (12 << 20) if path == "/large" else sys.argv[2].encode()
 """)
 
 
@@ -329,6 +329,26 @@ def test_one_that_is_drained_already(upstream, tailor):
         assert t.ask_json("/requests")["requests"][0]["servers"] == ["a"]
         assert slow.response_body(head) == body
         wait_names(t, "b")
+
+
+def test_one_that_comes_back_late(upstream, tailor, scratch):
+    # Goal: if the configuration has a server again before its place is free,
+    # though its program has ended, that is started again.
+    a, port = upstream("a").serve(), free_port()
+    b = programs(scratch)(port)
+    t = tailor(entry(a), b)
+    assert t.ask("/switch", "POST").status == 200
+    with t.client() as slow:
+        slow.request(target="/large")
+        head = slow.response_head()
+        reload(t, entry(a))
+        t.wait_server("b", state="drained")
+        t.wait_log("server_exited server=b")
+        reload(t, entry(a), b)
+        t.wait_server("b", state="ready")
+        assert len(slow.response_body(head)) == 12 << 20
+    assert t.ask("/switch", "POST").status == 200
+    assert t.get().body == f"b{port}".encode()
 
 
 def test_a_program_that_is_drained_already(upstream, tailor, scratch):
