@@ -166,6 +166,7 @@ struct hedging_server {
 	/* Of the latest 128 responses without a hazard; 0: none yet. */
 	int64_t latency_p50_ns, latency_p95_ns, latency_p99_ns;
 	bool steered, fresh; /* by steer.h; fresh: in STEER_FRESH */
+	bool withdrawn;	     /* DOWN, but requests in flight finish there */
 
 	/* Private to the policy. */
 	struct instant kind_since[HAZARD_KIND_COUNT];
@@ -234,6 +235,11 @@ unsigned
 hedging_server_up(struct hedging *h, unsigned server, struct instant now);
 unsigned
 hedging_server_down(struct hedging *h, unsigned server, struct instant now);
+/* As hedging_server_down, for a server that is taken out of service: if it was
+ * up, its requests in flight finish there, and only its pauses cause hedges,
+ * until it is reported down or up. */
+unsigned hedging_server_withdrawn(
+    struct hedging *h, unsigned server, struct instant now);
 /* Reset the state of a server to DOWN, as another server takes its place.
  * Asserts that no attempt and no copy is under way there. */
 void hedging_server_forget(struct hedging *h, unsigned server);

@@ -70,9 +70,24 @@ unsigned
 hedging_server_down(struct hedging *h, unsigned server, struct instant now)
 {
 	assert(server < h->limits.servers);
+	h->server[server].withdrawn = false;
 	if (h->server[server].state == SERVER_DOWN)
 		return 0;
 	server_leave(&h->server[server], SERVER_DOWN, now);
+	return policy_review(h, now);
+}
+
+unsigned
+hedging_server_withdrawn(struct hedging *h, unsigned server, struct instant now)
+{
+	struct hedging_server *s;
+
+	assert(server < h->limits.servers);
+	s = &h->server[server];
+	if (s->state < SERVER_WARMING)
+		return hedging_server_down(h, server, now);
+	s->withdrawn = true;
+	server_leave(s, SERVER_DOWN, now);
 	return policy_review(h, now);
 }
 
@@ -111,6 +126,7 @@ hedging_server_up(struct hedging *h, unsigned server, struct instant now)
 	/* The server responded, so it is alive, even if EXIT's end has not
 	 * arrived. */
 	hazards_set(s, s->hazards & ~policy_bit(HAZARD_EXIT), now);
+	s->withdrawn = false;
 	/* policy_review ends the warm-up now if the other is not READY. */
 	if (policy_acts(h) && h->limits.warmup_requests > 0)
 		policy_warmup_begin(s, now);

@@ -34,7 +34,7 @@ hedging_hazard_trigger(const struct hedging *h, unsigned server)
 
 	assert(server < HEDGING_SERVERS);
 	s = &h->server[server];
-	if (s->state == SERVER_DOWN || s->state == SERVER_CONNECTING)
+	if (s->state < SERVER_WARMING && !s->withdrawn)
 		return HEDGE_EXIT; /* T8, with any configured triggers */
 	hazards =
 	    s->hazards & h->limits.triggers & HAZARDS_STOPPING & ~s->waiting;

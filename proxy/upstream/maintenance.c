@@ -52,7 +52,7 @@ take_down(struct server *s)
 	collect_stop(s);
 	log_event(LOG_LEVEL_NOTICE, "server_draining", "server=%s inflight=%u",
 	    s->config->name, server_policy(s)->inflight);
-	upstream_want(up, hedging_server_down(up->hedging, s->index, now));
+	upstream_want(up, hedging_server_withdrawn(up->hedging, s->index, now));
 }
 
 /* True if a restart still waits for the other server's collection. */

@@ -73,6 +73,30 @@ def test_drain_and_return(upstream, tailor):
                if k.startswith("tailor_hedges_sent_total")) == 0
 
 
+def test_a_drain_sends_nothing_again(pair):
+    # Goal: requests of a server that is drained finish there, though the other
+    # one pauses meanwhile; but a pause of their own is no reason to wait.
+    t = pair()
+    with t.client() as c:
+        c.request()
+        held = pair.a.expect()
+        post(t, "/switch")
+        post(t, "/drain?server=a")
+        t.wait_server("a", state="draining")
+        for state in "begin", "end":
+            t.hazard("b", state)
+        assert sum(v for k, v in t.metrics().items()
+                   if k.startswith("tailor_hedges_sent_total")) == 0
+        pair.b.expect_nothing()
+        t.hazard("a", "begin")
+        second = pair.b.expect()
+        assert second.get("tailor-hedge") == "gc"
+        second.reply(200, b"b")
+        assert c.response().body == b"b"
+        held.reply()
+    t.wait_server("a", state="drained")
+
+
 def test_drain_has_an_end(upstream, tailor, build, ctl):
     # Goal: a drain says what it waits for, and ends: at drain_timeout a
     # tunnel and a response under way are cut, a GET without a response is

@@ -582,6 +582,8 @@ step_show(struct stage *g)
 					    &g->h, server_of(g), g->now)))     \
 	X(down, result_actions(                                                \
 		    g, hedging_server_down(&g->h, server_of(g), g->now)))      \
+	X(withdraw, result_actions(g, hedging_server_withdrawn(                \
+					  &g->h, server_of(g), g->now)))       \
 	X(switch, result_actions(g, hedging_switch(&g->h, g->now)))            \
 	X(tick, result_actions(g, hedging_tick(&g->h, g->now)))                \
 	X(drain, hedging_drain_begin(&g->h, server_of(g)))                     \

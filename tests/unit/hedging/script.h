@@ -13,6 +13,7 @@
  *   begin S KIND left TIME    its end is known
  *   pause S KIND LENGTH [N]   N whole ones, a second apart
  *   switch | tick | drain S | drained S    => actions, as "swap,sweep"
+ *   withdraw S           => actions
  *   choose               => S, "S hedged" (at once), "full", "unavailable"
  *   overflow             => S or "no"
  *   removed              the active one is; => actions

@@ -103,6 +103,15 @@ static const struct scenario rows[] = {
     {"requests left on a stopped backup, the active was stopped too",
 	"ready; start a 0; begin 1 safepoint; begin 0 gc; end 1 safepoint\n"
 	"begin 1 gc => nothing; end 1 gc => sweep"},
+    {"withdrawn: what is in flight there stays, but for a pause of its own",
+	"ready; start a 0; switch; withdraw 0 => nothing; ? state 0 => down\n"
+	"begin 1 gc => nothing; end 1 gc => nothing; ask a exit => pause_over\n"
+	"begin 0 gc => sweep; hedge a gc => yes 1; end 0 gc\n"
+	"? trigger 0 => first; down 0 => nothing; ? trigger 0 => exit"},
+    {"withdrawn while it was down, or lost afterwards: as one that is down",
+	"ready; start a 0; down 0; withdraw 0 => nothing; ? trigger 0 => exit\n"
+	"up 0; withdraw 0; ? trigger 0 => first; begin 0 exit => nothing\n"
+	"? trigger 0 => exit"},
 };
 
 TEST_SCENARIOS(test_both_servers, rows);
