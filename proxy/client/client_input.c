@@ -156,7 +156,7 @@ pass_body(struct client *c, struct chain *data, bool whole)
 	chain_clear(data, all->blocks);
 }
 
-/* Pass a tunnel's bytes on to c->ops. */
+/* Pass a tunnel's bytes on to c->ops, and the end if that came before. */
 static void
 pass_stream(struct client *c)
 {
@@ -169,6 +169,8 @@ pass_stream(struct client *c)
 	if (c->ops != NULL)
 		c->ops->stream(c, &data);
 	chain_clear(&data, c->clients->blocks);
+	if (c->ended && c->ops != NULL)
+		c->ops->stream(c, NULL);
 }
 
 /* Read the PROXY header, which names the peer. */

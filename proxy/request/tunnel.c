@@ -21,15 +21,17 @@ tunnel_begin(struct attempt *a)
 	struct request *r = a->request;
 	struct client *c = r->client;
 	struct proxy *p = r->proxy;
+	/* Bytes that came before the 101 are passed on later, then the end. */
+	bool over = c->ended && c->in == NULL;
 
 	r->tunnel = true;
-	r->body_whole = c->ended;
+	r->body_whole = over;
 	p->metrics.tunnels++;
 	p->tunnels++;
 	timer_clear(&p->loop.timers, &r->deadline_timer);
 	client_tunnel(c);
 	if (a->link != NULL)
-		exchange_tunnel(a->link, &r->body, c->ended);
+		exchange_tunnel(a->link, &r->body, over);
 }
 
 void

@@ -91,6 +91,31 @@ def test_bytes_sent_with_the_request_and_the_answer(tunnels):
     assert got == [b"early"]
 
 
+def test_a_client_that_ends_before_the_agreement(tunnels):
+    # Goal: what it sent before its end reaches the server, then the end does.
+    go, got = threading.Event(), []
+
+    def talk(connection):
+        got.append(connection._stream.to_end())
+        connection.close()
+
+    def late(request):
+        assert go.wait(PATIENCE_S)
+        return agree_and(talk)(request)
+
+    tunnels.a.serve(late)
+    t = tunnels()
+    with t.client() as c:
+        c.send(ASK + b"early")
+        tunnels.a.expect_head()
+        c.shutdown()
+        t.metrics()  # Tailor reads the end before it responds to this
+        go.set()
+        assert c.response(interim=True).status == 101
+        c.expect_end()
+    assert got == [b"early"]
+
+
 def test_large_amounts_and_a_stuck_reader(tunnels):
     # Goal: back-pressure holds in a tunnel too.
     tunnels.a.serve(agree_and(echo))
