@@ -76,7 +76,7 @@ struct ctl_options {
 	int64_t until_ns;   /* 0: until now */
 	const char *format; /* static: "html", ...; NULL: text or JSON */
 	int64_t since_ns;   /* 0: any time */
-	int64_t count;	    /* most rows of slow; of log, 0: no limit */
+	int64_t count;	    /* most rows; 0: 20, of log no limit */
 	const char *with;   /* borrowed; NULL: Tailor restarts its program */
 	int64_t hold_ns;    /* of deploy */
 	int64_t interval_ns;

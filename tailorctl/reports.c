@@ -287,7 +287,7 @@ command_requests(const struct ctl_options *options)
 	char target[64];
 
 	snprintf(target, sizeof(target), "/requests?n=%lld",
-	    (long long)options->count);
+	    (long long)(options->count != 0 ? options->count : 20));
 	return admin_report(options, "GET", target, show_requests);
 }
 

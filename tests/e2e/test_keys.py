@@ -197,6 +197,7 @@ def test_requests_in_flight(pair, ctl):
         shown = ctl("-a", t.admin, "requests").out.splitlines()
         assert shown[0] == "3 in flight, 0 of them wait for a server"
         assert shown[2].split()[0] == "one" and shown[2].endswith("GET /first")
+        assert len(shown) == 2 + 3
         held.reply(200, b"")
         assert c.response().status == 200
         c.close()
