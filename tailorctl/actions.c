@@ -103,7 +103,7 @@ wait_for(const struct ctl_options *o, const char *wanted)
 {
 	struct timespec pause = {0, CHECK_PERIOD_NS};
 	struct server_progress now, before = {.state = ""};
-	int64_t said = -REMIND_NS;
+	int64_t said = -REMIND_NS, least = INT64_MAX;
 
 	for (int64_t waited = 0; waited < PATIENCE_NS;
 	     waited += CHECK_PERIOD_NS) {
@@ -121,7 +121,11 @@ wait_for(const struct ctl_options *o, const char *wanted)
 		}
 		if (strcmp(now.state, wanted) == 0 && !now.restarting)
 			return STATUS_OK;
-		if (strcmp(wanted, "ready") == 0 && now.quick_ends >= STARTS)
+		/* Old ends count until the daemon begins the new start. */
+		if (now.quick_ends < least)
+			least = now.quick_ends;
+		if (strcmp(wanted, "ready") == 0 &&
+		    now.quick_ends - least >= STARTS)
 			return does_not_start(o, &now);
 		before = now;
 		nanosleep(&pause, NULL);

@@ -208,6 +208,31 @@ def test_advice_is_said(ask, admin):
         "tailorctl: no other server is ready; use --force to do it anyway\n")
 
 
+@pytest.mark.parametrize("words", ["restart a", "undrain a"])
+@pytest.mark.parametrize("readings, status", [
+    ([("draining", 3), ("starting", 0), ("starting", 2), ("ready", 2)], 0),
+    ([("starting", 5), ("starting", 7), ("ready", 7)], 0),
+    ([("draining", 3), ("down", 0), ("down", 1), ("down", 3)], 1),
+])
+def test_failed_starts_are_new(ask, admin, words, readings, status):
+    """Goal: a server that does not start is one that ended three times since
+    the command: what it did before is not counted."""
+    left = iter(readings)
+
+    def answer(connection):
+        state, ends = next(left)
+        connection.sendall(http(200, json.dumps({"servers": [
+            {"name": "a", "state": state, "quick_ends": ends,
+             "last_end": "status 3"}]})))
+
+    admin.answers[f"POST /{words.replace(' ', '?server=')}"] = http(200, "{}")
+    admin.answers["GET /servers"] = answer
+    result = ask(*words.split())
+    assert result.returncode == status, result.err
+    assert ("does not start" in result.err) == (status == 1)
+    assert next(left, None) is None
+
+
 @pytest.mark.parametrize("asked, reply, words, status, said", [
     ("POST /switch", http(200, '{"active":"south"}'), "switch", 0,
      "active: south\n"),
