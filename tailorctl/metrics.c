@@ -44,7 +44,9 @@ change_per_s(const struct metric_sample *s, const struct metrics_reading *now,
 	int64_t gap_ns = instant_since(now->at, before->at);
 	double old = value_in(before, s);
 
-	return (s->value - (old <= s->value ? old : 0)) * (double)NS_PER_S /
+	if (sample_is_sum(s) && old > s->value)
+		old = 0;
+	return (s->value - old) * (double)NS_PER_S /
 	       (double)(gap_ns > 0 ? gap_ns : 1);
 }
 

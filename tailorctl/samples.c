@@ -65,19 +65,26 @@ samples_next(const char **at, const char *end, struct metric_sample *out)
 	return false;
 }
 
+/* True if the sample's name, without labels, ends so. */
+static bool
+ends_in(const struct metric_sample *s, const char *ending)
+{
+	const char *brace = memchr(s->name, '{', s->length);
+	size_t length = brace != NULL ? (size_t)(brace - s->name) : s->length;
+	size_t n = strlen(ending);
+
+	return length > n && memcmp(s->name + length - n, ending, n) == 0;
+}
+
 bool
 sample_is_part(const struct metric_sample *s)
 {
-	static const char *const endings[] = {"_bucket", "_sum", "_count"};
-	const char *brace = memchr(s->name, '{', s->length);
-	size_t length = brace != NULL ? (size_t)(brace - s->name) : s->length;
+	return ends_in(s, "_bucket") || ends_in(s, "_sum") ||
+	       ends_in(s, "_count");
+}
 
-	for (unsigned i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		size_t n = strlen(endings[i]);
-
-		if (length > n &&
-		    memcmp(s->name + length - n, endings[i], n) == 0)
-			return true;
-	}
-	return false;
+bool
+sample_is_sum(const struct metric_sample *s)
+{
+	return ends_in(s, "_total") || sample_is_part(s);
 }

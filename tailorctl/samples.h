@@ -19,3 +19,7 @@ bool samples_next(const char **at, const char *end, struct metric_sample *out);
 
 /* True if a sample is part of a histogram: _bucket, _sum or _count. */
 bool sample_is_part(const struct metric_sample *s);
+
+/* True if it only grows while a process lives: a part of a histogram, or a
+ * counter, _total. */
+bool sample_is_sum(const struct metric_sample *s);

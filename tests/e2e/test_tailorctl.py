@@ -279,12 +279,15 @@ def test_rates(ask, admin):
 
 
 def test_rates_of_two_readings(build, admin):
-    """Goal: two readings 100 apart give a positive change per second."""
+    """Goal: two readings 100 apart give a positive change per second; of what
+    is smaller than before that change, or of a counter all since zero."""
     value = [1000]
 
     def answer(connection):
         value[0] += 100
-        connection.sendall(http(200, f"a_total {value[0]}\nb 5\n"))
+        connection.sendall(http(200, f"a_total {value[0]}\nb 5\n"
+                                f"c {6200 - value[0]}\n"
+                                f"d_total {6200 - value[0]}\n"))
 
     admin.answers["GET /metrics"] = answer
     with subprocess.Popen([build / "tailorctl", "-a", admin.path, "metrics",
@@ -296,3 +299,8 @@ def test_rates_of_two_readings(build, admin):
     assert first[0] == {"name": "a_total", "value": 1100}
     assert second[0]["value"] == 1200 and second[0]["per_second"] > 0
     assert second[1]["per_second"] == 0
+    assert [x["value"] for x in second[2:]] == [5000, 5000]
+    assert second[2]["per_second"] == pytest.approx(
+        -second[0]["per_second"], rel=1e-3)
+    assert second[3]["per_second"] == pytest.approx(
+        50 * second[0]["per_second"], rel=1e-3)

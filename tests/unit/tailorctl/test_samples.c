@@ -43,3 +43,28 @@ TEST(test_all)
 	}
 	assert_false(samples_next(&at, end, &s));
 }
+
+/* Goal: what only grows is known by its name, whatever its labels. */
+TEST(test_sums)
+{
+	static const struct {
+		const char *name;
+		bool sum;
+	} want[] = {
+	    {"a_total", true},
+	    {"a_total{b=\"c\"}", true},
+	    {"a_bucket{le=\"1\"}", true},
+	    {"a_sum", true},
+	    {"a_count", true},
+	    {"_total", false},
+	    {"a_open", false},
+	    {"a{b=\"_total", false},
+	    {"a_total_bytes", false},
+	};
+
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		const struct metric_sample s = {
+		    want[i].name, strlen(want[i].name), 1};
+		assert_int_equal(sample_is_sum(&s), want[i].sum);
+	}
+}
