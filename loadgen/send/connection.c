@@ -10,8 +10,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "loadgen/send/stamps.h"
-
 static struct connection_list *
 list_of(struct load_pool *p, enum load_connection_state state)
 {
@@ -105,7 +103,7 @@ connection_open(struct load_pool *p, struct load_connection *c,
 		goto fail_socket;
 	}
 	c->fd = fd;
-	c->stamps = stamps_enable(fd, p->kernel_stamps) && p->kernel_stamps;
+	c->stamps = stamps_enable(fd, p->kernel_stamps);
 	c->sent_bytes = 0;
 	c->number = p->opened++;
 	c->connecting = true;

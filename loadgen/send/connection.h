@@ -19,6 +19,7 @@
 #include "base/instant.h"
 #include "loadgen/send/plan.h"
 #include "loadgen/send/response.h"
+#include "loadgen/send/stamps.h"
 #include "loadgen/send/target.h"
 
 enum load_connection_state {
@@ -29,13 +30,13 @@ enum load_connection_state {
 
 struct load_connection {
 	enum load_connection_state state;
+	enum stamps_state stamps;
 	int fd; /* owned; -1 if closed */
 	uint32_t number;
 	bool connecting;     /* connect() has not finished */
 	bool wants_write;    /* epoll also waits for room to write */
 	size_t request;	     /* index of the sample, while busy */
 	size_t written;	     /* bytes of the request written so far */
-	bool stamps;	     /* kernel stamps are on (stamps.h) */
 	uint32_t sent_bytes; /* ever, modulo 2^32; identifies stamps */
 	TAILQ_ENTRY(load_connection) link;
 	char *head; /* borrowed from the pool; for response_init() */

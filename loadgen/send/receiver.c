@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
-#include "loadgen/send/stamps.h"
-
 /* Record a request's outcome; does nothing to its connection. */
 static void
 conclude(struct sender *s, size_t request, enum outcome outcome)
@@ -69,6 +67,8 @@ receiver_write(struct sender *s, struct load_connection *c)
 	const struct request_name name = name_of(s->it, c->request);
 	const struct request_text *text = request_fill(s->texts, &name);
 
+	if (c->stamps == STAMPS_LATER && c->sent_bytes == 0)
+		c->stamps = stamps_enable(c->fd, true);
 	while (c->written < text->length) {
 		ssize_t n = send(c->fd, text->bytes + c->written,
 		    text->length - c->written, MSG_NOSIGNAL);
@@ -99,8 +99,8 @@ take_stamps(struct sender *s, struct load_connection *c)
 	struct request_sample *sample = &s->it->samples[c->request];
 	struct stamp stamp;
 
-	while (
-	    c->stamps && stamps_read_sent(c->fd, s->clock_offset_ns, &stamp)) {
+	while (c->stamps != STAMPS_OFF &&
+	       stamps_read_sent(c->fd, s->clock_offset_ns, &stamp)) {
 		if (c->state != CONNECTION_BUSY ||
 		    stamp.last_byte != c->sent_bytes - 1)
 			continue;
@@ -182,7 +182,7 @@ on_readable(struct sender *s, struct load_connection *c)
 	if (n > 0) {
 		struct request_sample *sample = &s->it->samples[c->request];
 		sample->kernel_read = arrived;
-		if (c->stamps && !instant_is_set(sample->first))
+		if (c->stamps != STAMPS_OFF && !instant_is_set(sample->first))
 			sample->kernel_first = arrived;
 	}
 	read_response(s, c, (size_t)n);

@@ -8,18 +8,44 @@
 #include <sys/uio.h>
 
 #define READINGS 5
+#define OPT_ID_TCP (1 << 16) /* SOF_TIMESTAMPING_OPT_ID_TCP, Linux 6.2 */
 
-bool
-stamps_enable(int fd, bool sent)
+static bool
+set_flags(int fd, int flags)
 {
-	int flags = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
-
-	if (sent)
-		flags |= SOF_TIMESTAMPING_TX_SOFTWARE |
-			 SOF_TIMESTAMPING_TX_ACK | SOF_TIMESTAMPING_OPT_ID |
-			 SOF_TIMESTAMPING_OPT_TSONLY;
 	return setsockopt(
 		   fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags)) == 0;
+}
+
+static bool
+is_connected(int fd)
+{
+	struct sockaddr_storage peer;
+	socklen_t length = sizeof(peer);
+
+	return getpeername(fd, (struct sockaddr *)&peer, &length) == 0;
+}
+
+enum stamps_state
+stamps_enable(int fd, bool sent)
+{
+	const int received =
+	    SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+	const int both = received | SOF_TIMESTAMPING_TX_SOFTWARE |
+			 SOF_TIMESTAMPING_TX_ACK | SOF_TIMESTAMPING_OPT_ID |
+			 SOF_TIMESTAMPING_OPT_TSONLY;
+
+	if (!sent) {
+		(void)set_flags(fd, received);
+		return STAMPS_OFF;
+	}
+	if (set_flags(fd, both | OPT_ID_TCP))
+		return STAMPS_ON;
+	/* Older kernels count from the last byte acknowledged: while a socket
+	 * is connecting that is before its SYN, so all numbers are one high. */
+	if (is_connected(fd))
+		return set_flags(fd, both) ? STAMPS_ON : STAMPS_OFF;
+	return set_flags(fd, received) ? STAMPS_LATER : STAMPS_OFF;
 }
 
 /* Return the software stamp of a control message as an instant. */

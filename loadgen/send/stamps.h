@@ -23,9 +23,17 @@ struct stamp {
 	bool acked;	    /* acknowledged by the peer; else handed down */
 };
 
+/* State of the stamps of bytes sent. */
+enum stamps_state {
+	STAMPS_OFF,
+	STAMPS_LATER, /* it is connecting: call again before sending */
+	STAMPS_ON,
+};
+
 /* Switch on stamps of bytes received, and if sent is true of bytes sent, before
-   anything is sent.  False: the kernel does not support them. */
-bool stamps_enable(int fd, bool sent);
+ * anything is sent.  Returns STAMPS_OFF if sent is false, or the kernel does
+ * not support them. */
+enum stamps_state stamps_enable(int fd, bool sent);
 
 /* Take the next message about bytes sent; never waits.  Other messages of the
  * queue are skipped.  Returns whether there was one. */
