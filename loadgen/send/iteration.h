@@ -45,7 +45,8 @@ struct request_sample {
 	struct instant kernel_sent;  /* last byte of the request handed down */
 	struct instant kernel_acked; /* the server's kernel had all of it */
 	struct instant kernel_first; /* arrival of the bytes read first */
-	struct instant kernel_read;  /* arrival of the bytes read last */
+	struct instant kernel_read;  /* arrival of the bytes read last; unset
+					if the server's closing came after */
 	int64_t server_ns;	     /* what the server reported; -1: nothing */
 	int64_t generator_ns;	     /* see samples_bound(); >= lag */
 	uint64_t body_bytes;
@@ -113,7 +114,8 @@ sample_service_ns(const struct request_sample *s)
  *     wait for each other, which is part of their service times.
  *   - In addition, its response is read earlier by at most the time that it
  *     waited to be read, less the 50 us that any client needs to wake up.  This
- *     is known if the kernel reports the arrival (TCP).
+ *     is known if the kernel reports the arrival (TCP), and the response did
+ *     not end with its connection.
  * The second point is true for queues that are served in order, by any number
  * of workers: if all requests arrive at most d later, all end at most d later
  * (such systems are nonexpansive; Baccelli et al., Synchronization and

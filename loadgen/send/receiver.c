@@ -146,10 +146,14 @@ read_response(struct sender *s, struct load_connection *c, size_t n)
 	sample->last = instant_now();
 	if (n > 0 && !instant_is_set(sample->first))
 		sample->first = sample->last;
-	if (n > 0)
+	if (n > 0) {
 		used = response_feed(r, s->buffer, n);
-	else
+	} else {
+		/* When the end arrived is not known, and that of the last byte
+		 * says nothing: the server may have closed much later. */
+		sample->kernel_read = INSTANT_NONE;
 		response_end(r);
+	}
 	if (r->state == RESPONSE_MALFORMED ||
 	    (r->state == RESPONSE_COMPLETE && used < n))
 		receiver_fail(s, c, c->request, OUTCOME_MALFORMED);

@@ -119,6 +119,19 @@ def test_closed_loop_hides_the_stall(stub, load):
     assert all(line["lag"] == 0 for line in result.lines)
 
 
+def test_late_closing_is_the_servers(stub, load):
+    """Goal: where the connection ends the response, the time from its last
+    byte to that is the server's, not lateness of the generator."""
+    def answer(request):
+        request.send(b"HTTP/1.1 200 OK\r\n\r\nabc")
+        time.sleep(0.01)
+        request.close()
+    result = load(stub(answer).url, "-i", 1, "-n", 20, "--arrivals",
+                  "closed:1", "--warmup", 0)
+    assert result.status == 0 and result.run["summary"]["ok"] == 20
+    assert all(x["least"] == x["lat"] >= 10e6 for x in result.lines)
+
+
 def test_closed_loop_goes_on_after_timeouts(load):
     """Goal: when all of its requests have timed out, it sends the next."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
