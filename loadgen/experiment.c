@@ -55,15 +55,18 @@ raise_file_limit(struct experiment *e)
 	rlim_t need = e->options.plan.max_connections + SPARE_FILES;
 	struct rlimit r;
 
+	/* The other one's connections stay open meanwhile. */
+	if (e->shared != NULL)
+		need += e->shared->options.plan.max_connections;
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur >= need)
 		return 0;
 	r.rlim_cur = need < r.rlim_max ? need : r.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur < need) {
 		snprintf(e->why, sizeof(e->why),
-		    "--max-connections %llu needs more open files than the "
-		    "limit of %llu (ulimit -n)",
+		    "--max-connections %llu needs %llu open files, but the "
+		    "limit is %llu (ulimit -n)",
 		    (unsigned long long)e->options.plan.max_connections,
-		    (unsigned long long)r.rlim_max);
+		    (unsigned long long)need, (unsigned long long)r.rlim_max);
 		return -EMFILE;
 	}
 	return 0;

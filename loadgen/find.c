@@ -93,7 +93,7 @@ probe(struct find *f, struct experiment **kept, int64_t *p50_ns)
 	int err;
 
 	plan.arrivals = ARRIVALS_CLOSED;
-	plan.closed_clients = plan.connections = 1;
+	plan.closed_clients = plan.connections = plan.max_connections = 1;
 	plan.requests = PROBES;
 	plan.warmup = 0;
 	plan.pause_ns = 0;

@@ -150,6 +150,16 @@ def test_ab(stub, tool, scratch):
         b - a for a, b in zip(*p50))[3]
 
 
+def test_ab_has_files_for_both(stub, build):
+    """Goal: connections of one target that stay open take no descriptors from
+    the other one's."""
+    done = ran("sh", "-c", 'ulimit -S -n 200 && exec "$@"', "sh",
+               build / "tailor-load", "ab", "--a", stub().url, "--b",
+               stub().url, "-c", 100, "--max-connections", 100, "-i", 1, "-n",
+               10, "-r", 100, "--warmup", 0, "--pause", 0, "--cpu", "none")
+    assert done.returncode in (0, 4), done.err
+
+
 def test_token(tailor, upstream, load, scratch):
     """Goal: where addresses are not allowed the token is, and only it; the
     message names the option."""
