@@ -157,6 +157,31 @@ pool_fill(struct load_pool *p, size_t count, int64_t timeout_ns)
 	return 0;
 }
 
+/* True if the server has closed an idle connection.  Bytes from it are left to
+ * be read, and counted, as those of a busy time are. */
+static bool
+is_closed_by_server(const struct load_connection *c)
+{
+	char byte;
+	ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+void
+pool_sweep(struct load_pool *p)
+{
+	struct load_connection *c = TAILQ_FIRST(&p->idle.queue);
+
+	while (c != NULL) {
+		struct load_connection *next = TAILQ_NEXT(c, link);
+
+		if (is_closed_by_server(c))
+			connection_close(p, c);
+		c = next;
+	}
+}
+
 void
 pool_trim(struct load_pool *p, size_t count)
 {

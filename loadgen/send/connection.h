@@ -73,6 +73,9 @@ void pool_close(struct load_pool *p);
  * Returns 0, or the negative errno of the first failure. */
 int pool_fill(struct load_pool *p, size_t count, int64_t timeout_ns);
 
+/* Close idle connections that the server has closed. */
+void pool_sweep(struct load_pool *p);
+
 /* Close idle connections until at most count are left. */
 void pool_trim(struct load_pool *p, size_t count);
 

@@ -96,6 +96,7 @@ stopped(struct sender *s)
 int
 sender_prepare(struct sender *s)
 {
+	pool_sweep(&s->pool);
 	pool_trim(&s->pool, s->plan->connections);
 	return pool_fill(&s->pool, s->plan->connections, s->plan->timeout_ns);
 }

@@ -51,8 +51,9 @@ int sender_open(struct sender *s, const struct plan *plan,
     const struct target *t, struct request_texts *texts);
 void sender_close(struct sender *s);
 
-/* Open connections in advance and wait for them.  Returns 0, or a negative
- * errno if one failed.  Sender thread. */
+/* Open connections in advance and wait for them, in place of those that the
+ * server has closed, too.  Returns 0, or a negative errno if one failed.
+ * Sender thread. */
 int sender_prepare(struct sender *s);
 
 /* Send nothing for pause_ns, and measure how late 1 ms timers are.  Ends early

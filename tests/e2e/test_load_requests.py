@@ -51,6 +51,24 @@ def test_no_body(stub, load, method, length):
     assert {r.get("content-length") for r in server.requests} == {length}
 
 
+def test_closed_between_iterations(stub, load):
+    """Goal: a connection that the server closed after an iteration is opened
+    again before the next, not used for a request."""
+    def answer(request):
+        if not request.get("x-request-id").endswith("-0010"):
+            return OK
+        # The response and the end of the connection, in one segment.
+        request.connection.socket.sendall(OK, socket.MSG_MORE)
+        request.connection.socket.shutdown(socket.SHUT_WR)
+        return None
+    server = stub(answer)
+    result = load(server.url, "-i", 3, "-n", 10, "--arrivals", "closed:1",
+                  "--warmup", 0)
+    assert result.status == 0 and result.run["summary"]["errors"] == {}
+    assert len(server.connections) == 3
+    assert [i["new_connections"] for i in result.run["iterations"]] == [0] * 3
+
+
 def serve_one_by_one(listener, accepted):
     """A worker that blocks on one connection, and closes it after a
     response, until its listener is shut down."""
