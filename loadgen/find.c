@@ -113,8 +113,9 @@ probe(struct find *f, struct experiment **kept, int64_t *p50_ns)
 	return err;
 }
 
-/* Wait until requests take no longer than at first.  Returns 0, -ETIMEDOUT or
- * another negative errno with f->why set. */
+/* Wait until requests take no longer than at first; a server that refuses
+ * connections is waited for, too.  Returns 0, -ETIMEDOUT or another negative
+ * errno with f->why set. */
 static int
 drain(struct find *f, double rate_per_s)
 {
@@ -124,12 +125,15 @@ drain(struct find *f, double rate_per_s)
 	while (!experiment_interrupted(f->base)) {
 		int64_t p50_ns;
 		int err = probe(f, NULL, &p50_ns);
-		if (err < 0)
+		/* The server may have crashed and be starting again. */
+		if (err < 0 && err != -ECONNREFUSED)
 			return err;
 		if (p50_ns <= 2 * f->alone_ns + NS_PER_MS ||
 		    p50_ns <= f->o->find_limit_ns / 10)
 			return 0;
 		if (!instant_before(instant_now(), end)) {
+			if (err < 0)
+				return err;
 			snprintf(f->why, sizeof(f->why),
 			    "30 s after %.4g/s the server was still slower "
 			    "than before",
@@ -331,7 +335,8 @@ search(struct find *f)
 			return 0;
 		}
 		int err = try_rate(f, rate, step == SEARCH_TRY_FULL);
-		if (err == -ETIMEDOUT) {
+		/* Results of the trials before it are still true. */
+		if (err < 0 && f->search.trials > 0) {
 			f->ended = f->why;
 			return 0;
 		}

@@ -5,6 +5,7 @@ test_rate_search, long_rate_search); here it is what can be said of a real one
 on any machine.
 """
 
+import errno
 import re
 import time
 
@@ -14,6 +15,7 @@ from rig.message import response
 from rig.process import ran
 from rig.stub import OK
 
+NO = b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"
 
 
 @pytest.fixture
@@ -100,10 +102,52 @@ def test_no_server(find, free_port):
     assert "Connection refused" in done.err
 
 
+def test_server_leaves(stub, find):
+    """Goal: if the server is gone after the first trial, that one's result is
+    reported, and why there are no more."""
+    runs = []
+
+    def answer(request):
+        """The first trial has all its connections, then there are no more."""
+        run = request.get("x-request-id").split("-")[0]
+        if run not in runs:
+            runs.append(run)
+            if len(runs) == 2:
+                server.accept(1 + 50)
+                server.refuse()
+        return OK
+
+    server = stub(answer)
+    done = find(server.url, "--p50", "1m", "-c", 50, "--max-connections", 50,
+                "--max-rate", 40)
+    assert done.returncode == 1
+    assert len(re.findall("^ *[0-9.]+/s ", done.err, re.M)) == 1, done.err
+    assert done.out.startswith("not known: no rate is shown to keep p50")
+    assert re.search(r"^tailor-load: the search ended early: \S+ "
+                     r"Connection refused$", done.err, re.M), done.err
+
+
+def test_server_starts_again(stub, faults, find):
+    """Goal: a server that refuses a connection after a trial which was too much
+    is waited for."""
+    runs = []
+
+    def answer(request):
+        """The first trial fails."""
+        run = request.get("x-request-id").split("-")[0]
+        if run not in runs:
+            runs.append(run)
+        return NO if runs.index(run) == 1 else OK
+
+    faults(connect=errno.ECONNREFUSED, after=1 + 50)
+    done = find(stub(answer).url, "--p50", "1m", "-c", 50, "--max-connections",
+                50, "--min-rate", 40, "--max-rate", 40, "-d", "8s")
+    assert len(runs) > 3 and "refused" not in done.err, done.err
+
+
 def test_failures_count_as_slow(stub, find):
     """Goal: requests that fail are over every limit."""
-    refused = b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"
-    server = stub(lambda _: refused if len(server.requests) % 3 == 0 else OK)
+    server = stub(lambda _: NO if len(server.requests) % 3 == 0 else OK)
     done = find(server.url, "--p90", "1m", "--min-rate", 20, "--max-rate", 40)
     assert done.returncode == 3, done.err
     assert all(30 < over < 36 for _, over in trials(done))

@@ -2,6 +2,7 @@
  *   FAULT_AGAIN=n   each n-th recv, send and sendmsg says EAGAIN
  *   FAULT_SHORT=n   send and sendmsg take n bytes at most
  *   FAULT_CONNECT=n connect fails with errno n, after the first
+ *   FAULT_AFTER=n   the same, but only after the first n, and once
  *   FAULT_CLOCK=f   CLOCK_MONOTONIC is ahead by the 8 bytes in the file f (ns),
  *                   and each timerfd comes at once
  *   FAULT_IPV6=1    socket knows no IPv6
@@ -31,7 +32,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static long again, most, block, watch, halt, disk, refuse, no_ipv6, thread;
+static long again, most, block, watch, halt, disk, refuse, after, no_ipv6;
+static long thread;
 static volatile sig_atomic_t failing, room;
 static __thread unsigned calls;
 static const volatile int64_t *ahead_ns;
@@ -89,6 +91,7 @@ begin(void)
 	real_connect = (int (*)(int, const struct sockaddr *, socklen_t))dlsym(
 	    RTLD_NEXT, "connect");
 	refuse = setting("FAULT_CONNECT");
+	after = setting("FAULT_AFTER");
 	real_socket = (int (*)(int, int, int))dlsym(RTLD_NEXT, "socket");
 	no_ipv6 = setting("FAULT_IPV6");
 	if (getenv("FAULT_CLOCK") != NULL)
@@ -253,9 +256,10 @@ write(int fd, const void *data, size_t size)
 int
 connect(int fd, const struct sockaddr *to, socklen_t length)
 {
-	static unsigned count;
+	static long count;
+	long before = count++;
 
-	if (refuse > 0 && count++ > 0) {
+	if (refuse > 0 && (after > 0 ? before == after : before > 0)) {
 		errno = (int)refuse;
 		return -1;
 	}
