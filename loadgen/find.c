@@ -458,6 +458,10 @@ find_run(const struct load_options *o)
 	f->deadline = instant_plus(
 	    instant_now(), o->duration_ns > 0 ? o->duration_ns : DURATION_NS);
 	err = probe(f, &f->base, &f->alone_ns);
+	if (err == 0 && experiment_interrupted(f->base)) {
+		code = EXIT_INTERRUPTED;
+		goto done;
+	}
 	if (err == 0 && f->alone_ns == INT64_MAX) {
 		snprintf(f->why, sizeof(f->why),
 		    "most of %d requests, sent one after the other, failed",
@@ -478,6 +482,7 @@ find_run(const struct load_options *o)
 		complain(f->why);
 	if (err == -EINVAL)
 		code = EXIT_USAGE;
+done:
 	findings_fini(&f->findings);
 	close_one(&f->base);
 	free(f);

@@ -7,12 +7,14 @@ on any machine.
 
 import errno
 import re
+import signal
+import threading
 import time
 
 import pytest
 
 from rig.message import response
-from rig.process import ran
+from rig.process import Process, ran
 from rig.stub import OK
 
 NO = b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"
@@ -66,6 +68,18 @@ def test_lowest_is_too_high(stub, find):
     assert done.returncode == 3, done.err
     assert done.out == "p50 is over 1.00ms even at 10/s (--min-rate)\n"
     assert len(trials(done)) <= 4
+
+
+def test_interrupted_at_once(stub, build):
+    """Goal: an interruption before the first trial is exit status 130, and no
+    failure."""
+    asked = threading.Event()
+    child = Process([build / "tailor-load", "find", "--cpu", "none",
+                     "--timeout", "10m", "--p99", "1s",
+                     stub(lambda request: asked.set()).url])
+    assert asked.wait(60)
+    child.signal(signal.SIGINT)
+    assert child.wait() == 130 and child.log == ""
 
 
 @pytest.mark.long("a trial in which this machine sends too late does not count: "
