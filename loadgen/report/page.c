@@ -121,9 +121,8 @@ put_heading(FILE *out, struct report *r)
 	fprintf(out,
 	    "</b> &nbsp; %zu of %zu failed</p>\n<p>%s &middot; %zu iterations "
 	    "of %" PRIu64 " requests, %s",
-	    s->sent - s->outcomes[OUTCOME_OK], s->sent,
-	    text_wall(started, r->started_ns), s->count, plan->requests,
-	    arrivals_name(plan->arrivals));
+	    s->errors, s->sent, text_wall(started, r->started_ns), s->count,
+	    plan->requests, arrivals_name(plan->arrivals));
 	if (plan->arrivals != ARRIVALS_CLOSED)
 		fprintf(out, " at %.6g/s, seed %" PRIu64, plan->rate_per_s,
 		    plan->seed);
@@ -155,8 +154,7 @@ put_iterations(FILE *out, const struct summary *s)
 		put_cell_of(out, &d[SERIES_LATENCY], d[SERIES_LATENCY].max_ns);
 		put_cell_of(
 		    out, &d[SERIES_SERVER], d[SERIES_SERVER].at_ns[p99]);
-		fprintf(
-		    out, "<td>%zu</td>", sum->sent - sum->outcomes[OUTCOME_OK]);
+		fprintf(out, "<td>%zu</td>", sum->errors);
 		put_cell_of(out, &d[SERIES_LAG], d[SERIES_LAG].at_ns[p99]);
 		fprintf(out, "%s</tr>\n", sum->partial ? "<td>cut</td>" : "");
 	}

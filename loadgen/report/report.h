@@ -59,7 +59,7 @@ struct output_options {
 	bool all; /* the whole text, not only its first screen */
 };
 
-/* A measured request that was sent, for pictures. */
+/* A measured request that succeeded or failed, for pictures. */
 struct point {
 	unsigned iteration;
 	int64_t scheduled_ns; /* after the run's epoch */

@@ -108,7 +108,8 @@ keep_points(struct report *r)
 
 	for (size_t i = 0; i < it->requests && err == 0; i++) {
 		const struct request_sample *s = &iteration_measured(it)[i];
-		if (s->outcome == OUTCOME_UNSENT)
+		if (!sample_is_ok(s) &&
+		    !outcome_is_error((enum outcome)s->outcome))
 			continue;
 		r->points.all[r->points.count++] = (struct point){
 		    .iteration = it->index,
