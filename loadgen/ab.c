@@ -246,7 +246,7 @@ compare(const struct load_options *o, struct ab_comparison *c)
 	if (!o->output.quiet)
 		compare_text(stdout, c);
 	err = write_json(o, c);
-	if (err == 0 && fflush(stdout) != 0)
+	if (err == 0 && stdout_failed())
 		err = -EIO;
 	if (err < 0) {
 		complain("the comparison could not be written completely");

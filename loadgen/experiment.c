@@ -385,6 +385,12 @@ experiment_run(struct experiment *e)
 	return experiment_end(e);
 }
 
+bool
+stdout_failed(void)
+{
+	return fflush(stdout) != 0 || ferror(stdout);
+}
+
 void
 complain(const char *why)
 {
@@ -427,7 +433,7 @@ finish_write(struct experiment *e, bool text)
 		err = -EIO;
 	if (output_close(&e->report.requests) < 0)
 		err = -EIO;
-	if (fflush(stdout) != 0)
+	if (stdout_failed())
 		err = -EIO;
 	return err == 0 && o->output.out_dir != NULL ? write_page(e) : err;
 }

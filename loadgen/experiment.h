@@ -70,6 +70,9 @@ int finish_write(struct experiment *e, bool text);
  * not 0, unless the report says so. */
 enum exit_code finish_judge(struct experiment *e);
 
+/* True if something printed on stdout is lost; flushes it. */
+bool stdout_failed(void);
+
 /* Print a line on stderr that begins with the program's name. */
 void complain(const char *why);
 

@@ -440,7 +440,10 @@ conclude(const struct find *f)
 		    f->ended);
 	if (experiment_interrupted(f->base))
 		return EXIT_INTERRUPTED;
-	return fflush(stdout) == 0 ? code : EXIT_COULD_NOT_RUN;
+	if (!stdout_failed())
+		return code;
+	complain("the result could not be written completely");
+	return EXIT_COULD_NOT_RUN;
 }
 
 enum exit_code

@@ -40,29 +40,11 @@ run(struct experiment *e)
 	return finish_judge(e);
 }
 
-int
-main(int argc, char **argv)
+static enum exit_code
+run_verb(struct experiment *e, enum options_verb verb)
 {
-	struct experiment *e = calloc(1, sizeof(*e));
-	enum options_verb verb;
 	enum exit_code code = EXIT_USAGE;
 
-	file_open_standard();
-	if (e == NULL) {
-		complain("out of memory");
-		return EXIT_COULD_NOT_RUN;
-	}
-	switch (options_parse(&e->options, argc, argv, &verb)) {
-	case 0:
-		break;
-	case 1:
-		free(e);
-		return EXIT_DONE;
-	default:
-		line_complain(&options_line, e->options.why);
-		free(e);
-		return EXIT_USAGE;
-	}
 	switch (verb) {
 	case OPTIONS_AB:
 		code = ab_run(&e->options);
@@ -84,6 +66,37 @@ main(int argc, char **argv)
 		experiment_close(e);
 		break;
 	}
+	return code;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct experiment *e = calloc(1, sizeof(*e));
+	enum options_verb verb;
+	enum exit_code code;
+
+	file_open_standard();
+	if (e == NULL) {
+		complain("out of memory");
+		return EXIT_COULD_NOT_RUN;
+	}
+	switch (options_parse(&e->options, argc, argv, &verb)) {
+	case 0:
+		code = run_verb(e, verb);
+		break;
+	case 1:
+		code = EXIT_DONE;
+		break;
+	default:
+		line_complain(&options_line, e->options.why);
+		code = EXIT_USAGE;
+		break;
+	}
 	free(e);
+	if (code == EXIT_DONE && stdout_failed()) {
+		complain("standard output could not be written completely");
+		code = EXIT_COULD_NOT_RUN;
+	}
 	return (int)code;
 }

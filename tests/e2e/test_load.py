@@ -202,6 +202,18 @@ def test_progress(stub, build):
     assert "iteration" not in ran(*command).err
 
 
+@pytest.mark.parametrize("words", [
+    "--help", "--version", "completion bash", "check -d 100ms --cpu none"])
+def test_lost_output_is_an_error(build, words):
+    """Goal: output that cannot be written is not a success."""
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = ran(build / "tailor-load", *words.split(), stdout=full,
+                   stderr=subprocess.PIPE, capture_output=False)
+    # 4: this machine is busy
+    assert done.returncode == 1 or (
+        words.startswith("check") and done.returncode == 4), done.err
+
+
 def test_stdout_is_for_one(stub, build):
     """Goal: --json - gives JSON and nothing else; -q gives nothing."""
     server = stub()
