@@ -132,21 +132,23 @@ post_patiently(struct analyzer *a, const char *path, const char *json,
     struct http_response *out)
 {
 	const struct timespec nap = {.tv_nsec = TRY_AGAIN_NS};
+	unsigned status = 0;
 	int err = 0;
 
 	for (int i = 0; i < TRIES; i++) {
 		err = post(a, path, json, out);
-		if (err < 0 || (out->status != 409 && out->status != 429))
+		status = out->status;
+		if (err < 0 || (status != 409 && status != 429))
 			break;
 		http_response_fini(out);
 		nanosleep(&nap, NULL);
 	}
-	if (err == 0 && out->status == 200)
+	if (err == 0 && status == 200)
 		return true;
-	if (err == 0 && (out->status == 404 || out->status == 410))
+	if (err == 0 && (status == 404 || status == 410))
 		a->findings->missing++;
 	else
-		count_failure(a, err, out->status);
+		count_failure(a, err, status);
 	http_response_fini(out);
 	return false;
 }

@@ -182,6 +182,15 @@ def test_token(tailor, upstream, load, scratch):
     assert wrong.status == 2 and "--token-file" in wrong.err
 
 
+def test_busy_tailor(stub, load):
+    """Goal: a Tailor that stays busy is given up, with the status it gave."""
+    busy = stub(lambda _: b"HTTP/1.1 429 Busy\r\nContent-Length: 0\r\n\r\n")
+    asked = load(stub().url, "-i", 1, "-n", 20, "-r", 400, "--analyze",
+                 busy.url).run["talechain"]
+    assert asked["analyzed"] == 0 and asked["failed"] == 3
+    assert asked["given_up"] == "it responds with status 429"
+
+
 def test_check(tool):
     """Goal: check measures this machine and says good, doubtful or bad."""
     done = tool("check", "-d", "300ms", "--cpu", "none")
