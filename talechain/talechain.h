@@ -273,7 +273,8 @@ enum talechain_reclaim {
 	    "latency_ns")                                                      \
 	X(RATE, 0x5001, "rate", "signal", "count", "base",                     \
 	    "usual_milli:24/interval_ns")                                      \
-	X(META_LOST, 0xf001, "meta_lost", "channel", "events", "reason", "")   \
+	X(META_LOST, 0xf001, "meta_lost", "channel", "events", "reason",       \
+	    "latency_ns")                                                      \
 	X(META_BLIND, 0xf002, "meta_blind", "latency_ns", "", "", "")          \
 	X(META_CALIBRATION, 0xf003, "meta_calibration", "tsc", "monotonic_ns", \
 	    "hz", "")                                                          \

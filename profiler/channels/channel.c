@@ -17,6 +17,8 @@ channel_new(struct channel **out, uint32_t number, size_t bytes)
 	c->number = number;
 	c->bytes = bytes;
 	c->memfd = -1;
+	c->cpu = -1;
+	c->taken = instant_now();
 	c->server = -1;
 	c->joined = -1;
 	*out = c;
@@ -187,31 +189,90 @@ channel_accept(
 	return true;
 }
 
-/* Report the losses that the cursor counted. */
-static void
-channel_report_losses(
-    struct channel *c, struct observer_output *o, struct instant now)
+/* Events that were lost after the last one that was taken. */
+static struct output_gap
+gap_now(const struct channel *c, enum output_loss why, struct instant now)
 {
-	uint64_t n = c->cursor.abandoned - c->abandoned_reported;
+	return (struct output_gap){.channel = c->number,
+	    .cpu = c->cpu,
+	    .why = why,
+	    .begin = c->taken,
+	    .end = now};
+}
 
-	if (n > 0)
-		output_lost(o, c->number, n, OUTPUT_LOSS_ABANDONED, now);
-	c->abandoned_reported = c->cursor.abandoned;
-	n = c->cursor.rejected - c->rejected_reported;
-	if (n > 0)
-		output_lost(o, c->number, n, OUTPUT_LOSS_REJECTED, now);
-	c->rejected_reported = c->cursor.rejected;
-	n = c->cursor.torn - c->torn_reported;
-	if (n > 0)
-		count_add(&o->counters.torn, n);
+/* Report the losses that the cursor counted since a moment. */
+static void
+channel_report_losses(struct channel *c, struct observer_output *o,
+    struct instant since, struct instant now)
+{
+	uint64_t torn = c->cursor.torn - c->torn_reported;
+	struct output_gap g;
+
+	if (torn > 0)
+		count_add(&o->counters.torn, torn);
 	c->torn_reported = c->cursor.torn;
+	if (c->cursor.abandoned == c->abandoned_reported &&
+	    c->cursor.rejected == c->rejected_reported)
+		return;
+	g = gap_now(c, OUTPUT_LOSS_ABANDONED, now);
+	g.begin = since;
+	g.events = c->cursor.abandoned - c->abandoned_reported;
+	if (g.events > 0)
+		output_lost(o, &g, now);
+	c->abandoned_reported = c->cursor.abandoned;
+	g.why = OUTPUT_LOSS_REJECTED;
+	g.events = c->cursor.rejected - c->rejected_reported;
+	if (g.events > 0)
+		output_lost(o, &g, now);
+	c->rejected_reported = c->cursor.rejected;
+}
+
+/* Report the overwritten events, which end before a moment. */
+static void
+channel_report_gap(struct channel *c, struct observer_output *o,
+    struct instant end, struct instant now)
+{
+	if (c->gap.events == 0)
+		return;
+	c->gap.end = end;
+	output_lost(o, &c->gap, now);
+	c->gap.events = 0;
+}
+
+/* Events were overwritten. */
+static void
+channel_overwritten(struct channel *c, struct observer_output *o, uint64_t lost,
+    struct instant now)
+{
+	if (c->gap.events == 0)
+		c->gap = gap_now(c, OUTPUT_LOSS_OVERWRITTEN, now);
+	c->gap.events += lost;
+	/* The stamps of a CPU's next events show when the gap was over. */
+	if (c->cpu < 0)
+		channel_report_gap(c, o, now, now);
+	if (c->stalls != NULL)
+		stalls_lost(c->stalls);
+}
+
+/* True if an event ends a gap before it: what its CPU wrote earlier has no
+ * later stamp.  IDLE and switches to the observer are written after their
+ * time. */
+static bool
+ends_gap(const struct channel *c, const struct observer_output *o,
+    const struct talechain_event *e)
+{
+	return c->cpu >= 0 && (e->type == TALECHAIN_WAKEUP ||
+				  (e->type == TALECHAIN_SCHEDULE &&
+				      (uint32_t)e->arg[0] != o->tid));
 }
 
 /* Pass a valid event on: to the detection of stalls, then to the stream. */
 static void
-channel_pass(const struct channel *c, struct observer_output *o,
+channel_pass(struct channel *c, struct observer_output *o,
     const struct talechain_event *e, int server, struct instant now)
 {
+	/* Only the kernel's stamps can be trusted. */
+	c->taken = c->cpu >= 0 ? (struct instant){e->ts} : now;
 	if (c->stalls != NULL)
 		stalls_event(c->stalls, e);
 	output_event(o, e, c->number,
@@ -223,6 +284,8 @@ channel_drain(struct channel *c, struct observer_output *o, unsigned limit,
     struct instant now)
 {
 	int server = __atomic_load_n(&c->server, __ATOMIC_RELAXED);
+	struct instant since = c->taken;
+	struct output_gap refused;
 	struct talechain_event e;
 	uint64_t lost;
 	unsigned n;
@@ -230,24 +293,28 @@ channel_drain(struct channel *c, struct observer_output *o, unsigned limit,
 	for (n = 0; n < limit; n++) {
 		switch (talechain_take(&c->cursor, &e, &lost, now)) {
 		case TALECHAIN_TAKE_NONE:
-			channel_report_losses(c, o, now);
+			if (c->gap.events > 0)
+				channel_report_gap(c, o, instant_now(), now);
+			channel_report_losses(c, o, since, now);
 			return n;
 		case TALECHAIN_TAKE_LOST:
-			output_lost(
-			    o, c->number, lost, OUTPUT_LOSS_OVERWRITTEN, now);
-			if (c->stalls != NULL)
-				stalls_lost(c->stalls);
+			channel_overwritten(c, o, lost, now);
 			break;
 		case TALECHAIN_TAKE_OK:
-			if (channel_accept(c, &e, &now))
-				channel_pass(c, o, &e, server, now);
-			else
-				output_lost(
-				    o, c->number, 1, OUTPUT_LOSS_REJECTED, now);
+			if (!channel_accept(c, &e, &now)) {
+				refused = gap_now(c, OUTPUT_LOSS_REJECTED, now);
+				refused.events = 1;
+				output_lost(o, &refused, now);
+				break;
+			}
+			if (ends_gap(c, o, &e))
+				channel_report_gap(
+				    c, o, (struct instant){e.ts}, now);
+			channel_pass(c, o, &e, server, now);
 			break;
 		}
 	}
-	channel_report_losses(c, o, now);
+	channel_report_losses(c, o, since, now);
 	return n;
 }
 
@@ -264,6 +331,6 @@ channel_drained(
 	if (n == limit && c->end_budget > 0)
 		return false;
 	talechain_cursor_end(&c->cursor);
-	channel_report_losses(c, o, now);
+	channel_report_losses(c, o, c->taken, now);
 	return true;
 }

@@ -37,6 +37,7 @@ struct channel {
 	uint32_t number;
 	enum talechain_kind kind;
 	bool from_kernel; /* events carry their own pid */
+	int cpu;	  /* whose events of the kernel it has; -1: no CPU's */
 	pid_t pid;	  /* of the writer, from SO_PEERCRED */
 	/* borrowed; maps events to servers; NULL if not the kernel's */
 	const struct kernel_owners *owners;
@@ -45,6 +46,8 @@ struct channel {
 	int server; /* whose channel this is; -1: no server's */
 	/* the observer's own */
 	struct talechain_cursor cursor;
+	struct instant taken;  /* of the last event; at first: of the channel */
+	struct output_gap gap; /* overwritten, and not yet reported; or none */
 	uint64_t abandoned_reported; /* part of cursor.abandoned */
 	uint64_t rejected_reported;
 	uint64_t torn_reported;

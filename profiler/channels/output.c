@@ -36,30 +36,32 @@ output_event(struct observer_output *o, const struct talechain_event *e,
 }
 
 void
-output_lost(struct observer_output *o, uint32_t channel, uint64_t events,
-    enum output_loss why, struct instant seen)
+output_lost(
+    struct observer_output *o, const struct output_gap *g, struct instant seen)
 {
 	struct observer_event n = {.type = TALECHAIN_META_LOST,
 	    .server = -1,
-	    .at = seen,
+	    .at = g->end,
 	    .seen = seen,
-	    .arg = {channel, events, (uint64_t)why}};
+	    .arg = {g->channel, g->events, (uint64_t)g->why}};
 
-	switch (why) {
+	if (instant_is_set(g->begin) && instant_before(g->begin, g->end))
+		n.arg[3] = g->end.ns - g->begin.ns;
+	switch (g->why) {
 	case OUTPUT_LOSS_OVERWRITTEN:
-		count_add(&o->counters.lost, events);
+		count_add(&o->counters.lost, g->events);
 		break;
 	case OUTPUT_LOSS_ABANDONED:
-		count_add(&o->counters.abandoned, events);
+		count_add(&o->counters.abandoned, g->events);
 		break;
 	case OUTPUT_LOSS_REJECTED:
-		count_add(&o->counters.rejected, events);
+		count_add(&o->counters.rejected, g->events);
 		break;
 	case OUTPUT_LOSS_MISSED:
-		count_add(&o->counters.missed, events);
+		count_add(&o->counters.missed, g->events);
 		break;
 	}
-	output_emit(o, &n);
+	output_emit_on(o, &n, g->cpu);
 }
 
 void

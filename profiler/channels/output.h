@@ -69,9 +69,19 @@ void output_emit_on(
 void output_event(struct observer_output *o, const struct talechain_event *e,
     uint32_t channel, int server, struct instant seen);
 
-/* Count lost events of a channel and emit META_LOST. */
-void output_lost(struct observer_output *o, uint32_t channel, uint64_t events,
-    enum output_loss why, struct instant seen);
+/* Events of a channel that were lost. */
+struct output_gap {
+	uint32_t channel;
+	int cpu; /* all are of this CPU; -1: not of one */
+	uint64_t events;
+	enum output_loss why;
+	/* No lost event lies outside; no begin: that is not known. */
+	struct instant begin, end;
+};
+
+/* Count lost events and emit META_LOST, which lasts from begin until end. */
+void output_lost(
+    struct observer_output *o, const struct output_gap *g, struct instant seen);
 
 /* Post a hazard to the proxy and append it to the stream. */
 void output_hazard(

@@ -164,6 +164,7 @@ kernel_make_channels(struct kernel *k, const struct kernel_options *o)
 		    &k->channel[i], o->first_number + i, &place, &k->owners);
 		if (err < 0)
 			return err;
+		k->channel[i]->cpu = (int)i;
 	}
 	/* From now on only the programs write the map. */
 	bpf_map_freeze(map);

@@ -386,14 +386,17 @@ observer_calibrate(struct observer *o, struct instant now)
 static void
 observer_missed(struct observer *o, struct instant now)
 {
+	struct output_gap g = {
+	    .cpu = -1, .why = OUTPUT_LOSS_MISSED, .end = now};
 	uint64_t missed;
 
 	if (o->kernel == NULL)
 		return;
 	missed = kernel_missed(o->kernel);
+	g.channel = kernel_channel(o->kernel, 0)->number;
+	g.events = missed - o->missed_reported;
 	if (missed > o->missed_reported)
-		output_lost(&o->output, kernel_channel(o->kernel, 0)->number,
-		    missed - o->missed_reported, OUTPUT_LOSS_MISSED, now);
+		output_lost(&o->output, &g, now);
 	o->missed_reported = missed;
 }
 

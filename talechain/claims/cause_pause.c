@@ -216,46 +216,18 @@ cause_classes(struct explainer *ex, int attempt)
 	}
 }
 
-/* True if a channel carries events of the kernel. */
-static bool
-is_kernel_channel(const struct tale *t, uint64_t channel)
-{
-	for (size_t i = 0; i < t->entries; i++)
-		if (t->entry[i].slot.event.type >> 12 == 0 &&
-		    t->entry[i].slot.channel == channel)
-			return true;
-	return false;
-}
-
-/* When a channel's last event before entry i was; the leg's begin if none. */
-static int64_t
-channel_before(const struct explainer *ex, size_t i, uint64_t channel)
-{
-	while (i > 0)
-		if (ex->t->entry[--i].slot.channel == channel &&
-		    ex->t->entry[i].slot.event.type != TALECHAIN_THREAD)
-			return moment_at(ex->t, ex->t->entry[i].at);
-	return ex->leg_begin_ns;
-}
-
 void
 cause_losses(struct explainer *ex, enum claim_rank rank)
 {
-	const struct tale *t = ex->t;
-	const struct talechain_event *v;
 	struct claim c = {.cause = TALE_CAUSE_LOST,
 	    .rank = rank,
 	    .attempt = -1,
 	    .cpu = -1,
 	    .note = "events of that time were lost"};
 
-	for (size_t i = 0; i < t->entries; i++) {
-		v = &t->entry[i].slot.event;
-		if (v->type != TALECHAIN_META_LOST ||
-		    !is_kernel_channel(t, v->arg[0]))
-			continue;
-		c.end_ns = moment_at(ex->t, t->entry[i].at);
-		c.begin_ns = channel_before(ex, i, v->arg[0]);
+	for (size_t i = 0; i < ex->losses; i++) {
+		c.begin_ns = ex->loss[i].begin_ns;
+		c.end_ns = ex->loss[i].end_ns;
 		claim_add(ex, &c);
 	}
 	if (rank != RANK_LOSS)

@@ -7,6 +7,7 @@ void
 explainer_init(struct explainer *ex, const struct tale *t)
 {
 	static void (*const step[])(struct explainer * ex) = {
+	    losses_find,
 	    threads_find,
 	    path_claim,
 	    cause_rates,
@@ -35,6 +36,7 @@ explainer_fini(struct explainer *ex)
 {
 	free(ex->claim);
 	free(ex->segment_claim);
+	free(ex->loss);
 	free(ex->interval);
 	free(ex->name);
 }

@@ -122,6 +122,12 @@ struct thread_interval {
 	const char *doubt; /* static: how its events disagree, or NULL */
 };
 
+/* A time of which events of the kernel were lost: what threads did is not
+ * known. */
+struct loss {
+	int64_t begin_ns, end_ns;
+};
+
 /* How a thread and the other threads of its process wait for each other. */
 struct thread_process {
 	unsigned switches; /* timeouts of 5 ms in waits of this thread */
@@ -142,6 +148,8 @@ struct explainer {
 	size_t claims;
 	struct claim *segment_claim; /* owned; the claim of each segment */
 	int64_t switches_end_ns;     /* no switch after it is in the tale */
+	struct loss *loss;	     /* owned; in order of begin */
+	size_t losses;
 	/* In order of tid, then time; those of a thread do not overlap;
 	 * owned. */
 	struct thread_interval *interval;
@@ -149,7 +157,7 @@ struct explainer {
 	/* The tale's THREAD and JVM_THREAD events, see names_sort; owned. */
 	const struct tale_entry **name;
 	size_t names;
-	int64_t longest_ns; /* the longest latency_ns of an event */
+	int64_t longest_ns; /* the longest latency_ns of the kernel's events */
 	bool failed;	    /* out of memory, once and for all */
 };
 
@@ -198,6 +206,11 @@ enum thread_role {
 	ROLE_VM,	/* HotSpot's, which stops the others */
 };
 bool thread_is(const struct explainer *ex, uint32_t tid, enum thread_role role);
+
+/* --- losses.c --- */
+
+/* Fill in ex->loss. */
+void losses_find(struct explainer *ex);
 
 /* --- threads.c: what each thread did --- */
 

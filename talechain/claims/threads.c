@@ -501,7 +501,7 @@ events_note(struct explainer *ex)
 
 	for (size_t i = 0; i < t->entries; i++) {
 		v = &t->entry[i].slot.event;
-		latency_ns = tale_event_latency_ns(v);
+		latency_ns = v->type >> 12 == 0 ? tale_event_latency_ns(v) : 0;
 		if (latency_ns > ex->longest_ns)
 			ex->longest_ns = latency_ns;
 		if (v->type == TALECHAIN_SYMBOL && v->arg[0] == 0)

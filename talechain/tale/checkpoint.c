@@ -53,10 +53,20 @@ stream_state_switch(
 	uint32_t in = tale_low(slot->event.arg[0]), out = slot->event.tid;
 	struct state_thread *place = &s->left[in % STATE_PLACES];
 
+	if (slot->event.ts < s->lost_ns)
+		return;
 	if (place->tid == in)
 		place->tid = 0;
 	if (out != 0)
 		place_set(s->left, out, position);
+}
+
+void
+stream_state_lost(struct stream_state *s, const struct timeline_slot *slot)
+{
+	memset(s->left, 0, sizeof(s->left));
+	if (slot->event.ts > s->lost_ns)
+		s->lost_ns = slot->event.ts;
 }
 
 struct state_thread *
@@ -197,7 +207,7 @@ stream_state_step(
 		memset(s->left, 0, sizeof(s->left));
 		break;
 	case TALECHAIN_META_LOST:
-		memset(s->left, 0, sizeof(s->left));
+		stream_state_lost(s, slot);
 		break;
 	default:
 		if (slot->event.type >> 12 != 0)

@@ -40,6 +40,7 @@ struct stream_state {
 	uint64_t since;	  /* nothing before this position is known */
 	uint64_t rate_ns; /* when the last RATE was read, 0: none */
 	struct state_thread left[STATE_PLACES]; /* left its CPU, not back */
+	uint64_t lost_ns; /* before it switches are missing; 0: none */
 	struct state_thread name[STATE_PLACES]; /* last THREAD; 2 places */
 	struct state_thread java[STATE_PLACES]; /* JVM_THREAD, by part */
 	struct state_flow flow[STATE_PLACES];
@@ -68,6 +69,10 @@ void stream_state_step(struct stream_state *s, uint64_t position,
  * a beginning or end of a pause. */
 void stream_state_switch(struct stream_state *s, uint64_t position,
     const struct timeline_slot *slot);
+/* Switches before a META_LOST say nothing of the time after it, even those that
+ * are read later. */
+void
+stream_state_lost(struct stream_state *s, const struct timeline_slot *slot);
 void stream_state_name(struct stream_state *s, uint64_t position,
     const struct timeline_slot *slot);
 void stream_state_java(struct stream_state *s, uint64_t position,

@@ -92,8 +92,11 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 		stream_state_java(&s->state, s->position, slot);
 		return 0;
 	case TALECHAIN_META_LOST:
-		if (!slice_touches(s, slot))
+		if (!slice_touches(s, slot)) {
+			if (slot->event.ts < s->from.ns)
+				stream_state_lost(&s->state, slot);
 			return 0;
+		}
 		if (__builtin_add_overflow(t->lost_channels, slot->event.arg[1],
 			&t->lost_channels))
 			t->lost_channels = UINT64_MAX;

@@ -406,6 +406,41 @@ TEST(test_batch)
 	bench_free(b);
 }
 
+/* Goal: a loss of a CPU's events lasts from the stamp of the last event before
+ * it until that of the first event after it that was written as it happened. */
+TEST(test_overwritten)
+{
+	struct bench *b = bench_new();
+	struct channel *c = add_channel(b, TALECHAIN_KIND_KERNEL, 0, 6);
+	uint64_t begin = instant_now().ns;
+	const struct talechain_event *e;
+	struct talechain tc;
+
+	c->cpu = 3;
+	talechain_attach(&tc, c->memory, 6);
+	talechain_emit_at(&tc, begin, TALECHAIN_SCHEDULE, 0, 0, 0, 0);
+	sweep(b, 1000);
+	for (unsigned i = 0; i < 100; i++)
+		if (i % 2 == 0)
+			talechain_emit_at(
+			    &tc, begin + 1, TALECHAIN_IDLE, i, 0, 0, 0);
+		else
+			talechain_emit_at(&tc, begin + 1000 + i,
+			    TALECHAIN_WAKEUP, i, 0, 0, 0);
+	sweep(b, 1000);
+	assert_int_equal(events(b, TALECHAIN_META_LOST), 1);
+	e = last_event(b, TALECHAIN_META_LOST);
+	assert_int_equal(e->arg[0], c->number);
+	assert_int_equal(e->arg[1], 52);
+	assert_int_equal(e->arg[2], OUTPUT_LOSS_OVERWRITTEN);
+	assert_int_equal(e->arg[3], 1053);
+	assert_int_equal(e->ts, begin + 1053);
+	assert_int_equal(e->cpu, 3);
+	assert_int_equal(events(b, TALECHAIN_IDLE), 24);
+	channel_free(&c);
+	bench_free(b);
+}
+
 /* Goal: an ending channel gives up all it holds, its half-written last event
  * as abandoned, and goes; a writer that will not stop is cut off. */
 TEST(test_ending)
