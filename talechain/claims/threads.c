@@ -6,8 +6,8 @@
  * event follows from that event (a thread that is switched out was running);
  * after its last event its state does not change.  That holds for watched
  * threads alone: of the others only switches to and from watched ones are
- * recorded, so they have no intervals.  Lost events are not considered here;
- * claims about losses win over those made from intervals. */
+ * recorded, so they have no intervals.  Nor has a thread while events may be
+ * missing: what it was before then is not known after. */
 
 #include "base/array.h"
 #include "talechain/claims/explainer.h"
@@ -233,6 +233,17 @@ track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	k->cpu = run.cpu;
 }
 
+/* When a thread that gets a CPU began to wait for it, if it was woken after its
+ * last wake-up in the tale, so that it ran in between; else NEVER. */
+static int64_t
+woken_again(const struct explainer *ex, const struct track *k,
+    const struct talechain_event *v)
+{
+	return k->wakeup != NULL && k->wakeup->slot.event.ts < v->arg[2]
+		   ? moment_at(ex->t, (struct instant){v->arg[2]})
+		   : NEVER;
+}
+
 /* The thread gets a CPU: add what it did since it left the last one. */
 static void
 track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
@@ -265,7 +276,9 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 			off.end_ns = off.begin_ns;
 		ready.state = THREAD_READY;
 		ready.doubt = off.doubt;
-		ready.begin_ns = off.end_ns;
+		ready.begin_ns = woken_again(ex, k, v);
+		if (ready.begin_ns < off.end_ns)
+			ready.begin_ns = off.end_ns;
 		ready.end_ns = at;
 		ready.cpu = event_cpu(v);
 		ready.other = v->tid;
@@ -319,29 +332,21 @@ track_ends(struct explainer *ex, const struct track *k)
 		interval_add(ex, &rest);
 }
 
-/* Recording of switches pauses here.  What the thread did until the pause is
- * known.  If it leaves its CPU after the pause, it ran since the end of the
- * pause. */
+/* Switches are missing from begin_ns to end_ns.  What the thread did until then
+ * is known.  If it leaves its CPU after that, it ran since end_ns. */
 static void
-track_pauses(struct explainer *ex, struct track *k, const struct tale_entry *e)
+track_pauses(
+    struct explainer *ex, struct track *k, int64_t begin_ns, int64_t end_ns)
 {
-	struct thread_interval last =
-	    track_interval(k, moment_at(ex->t, e->at));
+	struct thread_interval last = track_interval(k, begin_ns);
 
 	last.inferred = false;
 	if (k->state == TRACK_ON || k->state == TRACK_OFF)
 		interval_add(ex, &last);
 	k->state = TRACK_PAUSED;
-	k->since = moment_at(ex->t, (struct instant){e->slot.event.arg[0]});
+	if (k->since < end_ns)
+		k->since = end_ns;
 	k->wakeup = NULL;
-}
-
-static struct track *
-track_of(struct track *all, size_t tracks, uint64_t tid)
-{
-	size_t i = FIRST_WHERE(k, tracks, all[k].tid >= tid);
-
-	return i < tracks && all[i].tid == tid ? &all[i] : NULL;
 }
 
 /* The thread that caused an event has acted. */
@@ -357,40 +362,84 @@ track_acted(struct explainer *ex, struct track *k, const struct tale_entry *e)
 		track_acts(ex, k, e);
 }
 
-/* Follow threads, in order of tid, through the tale. */
+/* A set of threads, in order of tid, on the way through the tale. */
+struct tracks {
+	struct track all[TALE_THREADS];
+	size_t count;
+	size_t losses;	   /* of ex->loss, that have begun */
+	int64_t paused_ns; /* switches may be missing until then */
+};
+
+static struct track *
+track_of(struct tracks *s, uint64_t tid)
+{
+	size_t i = FIRST_WHERE(k, s->count, s->all[k].tid >= tid);
+
+	return i < s->count && s->all[i].tid == tid ? &s->all[i] : NULL;
+}
+
 static void
-tracks_follow(struct explainer *ex, struct track *all, size_t tracks)
+tracks_pause(
+    struct explainer *ex, struct tracks *s, int64_t begin_ns, int64_t end_ns)
+{
+	for (size_t i = 0; i < s->count; i++)
+		track_pauses(ex, &s->all[i], begin_ns, end_ns);
+}
+
+/* Pause all threads for the losses that begin before a moment. */
+static void
+tracks_lose(struct explainer *ex, struct tracks *s, int64_t before_ns)
+{
+	const struct loss *p;
+
+	while (s->losses < ex->losses &&
+	       ex->loss[s->losses].begin_ns < before_ns) {
+		p = &ex->loss[s->losses++];
+		tracks_pause(ex, s, p->begin_ns, p->end_ns);
+		if (s->paused_ns < p->end_ns)
+			s->paused_ns = p->end_ns;
+	}
+}
+
+/* Follow threads through the tale. */
+static void
+tracks_follow(struct explainer *ex, struct tracks *s)
 {
 	const struct tale *t = ex->t;
 	const struct talechain_event *v;
 	struct track *by, *to;
+	int64_t at;
 
 	for (const struct tale_entry *e = t->entry; e < t->entry + t->entries;
 	     e++) {
 		v = &e->slot.event;
+		at = moment_at(t, e->at);
+		tracks_lose(ex, s, at);
 		if (e->doubtful)
 			continue;
-		by = track_of(all, tracks, v->tid);
+		by = track_of(s, v->tid);
 		if (by != NULL)
 			track_acted(ex, by, e);
 		if (v->type == TALECHAIN_META_UNSAMPLED)
-			for (size_t i = 0; i < tracks; i++)
-				track_pauses(ex, &all[i], e);
-		to = v->type == TALECHAIN_WAKEUP
-			 ? track_of(all, tracks, v->arg[0])
-			 : NULL;
+			tracks_pause(ex, s, at,
+			    moment_at(t, (struct instant){v->arg[0]}));
+		/* A part of the switches says nothing. */
+		if (at < s->paused_ns)
+			continue;
+		to =
+		    v->type == TALECHAIN_WAKEUP ? track_of(s, v->arg[0]) : NULL;
 		if (to != NULL)
 			to->wakeup = e;
 		if (v->type != TALECHAIN_SCHEDULE)
 			continue;
-		to = track_of(all, tracks, tale_low(v->arg[0]));
+		to = track_of(s, tale_low(v->arg[0]));
 		if (by != NULL)
 			track_leaves(ex, by, e);
 		if (to != NULL && to != by)
 			track_enters(ex, to, e);
 	}
-	for (size_t i = 0; i < tracks; i++)
-		track_ends(ex, &all[i]);
+	for (size_t i = 0; i < s->count; i++)
+		track_ends(ex, &s->all[i]);
 }
 
 static int
@@ -404,19 +453,18 @@ track_compare(const void *va, const void *vb)
 static void
 intervals_find(struct explainer *ex)
 {
-	struct track all[TALE_THREADS];
+	struct tracks s = {.paused_ns = NEVER};
 	const struct tale_thread *thread = ex->t->thread;
-	size_t tracks = 0;
 
 	for (unsigned i = 0; i < ex->t->threads; i++)
 		if (ex->watched[i])
-			all[tracks++] = (struct track){.tid = thread[i].tid,
+			s.all[s.count++] = (struct track){.tid = thread[i].tid,
 			    .pid = thread[i].pid,
 			    .cpu = -1};
-	if (tracks == 0)
+	if (s.count == 0)
 		return;
-	qsort(all, tracks, sizeof(all[0]), track_compare);
-	tracks_follow(ex, all, tracks);
+	qsort(s.all, s.count, sizeof(s.all[0]), track_compare);
+	tracks_follow(ex, &s);
 }
 
 /* Find the intervals of a thread of another process, in the time for which the
@@ -427,8 +475,9 @@ peer_intervals(struct explainer *ex, const struct tale_thread *thread)
 	const struct tale *t = ex->t;
 	size_t first = ex->intervals, kept = first;
 	int64_t from_ns = NEVER, to_ns = NEVER;
-	struct track track = {
-	    .tid = thread->tid, .pid = thread->pid, .cpu = -1};
+	struct tracks s = {.paused_ns = NEVER,
+	    .all = {{.tid = thread->tid, .pid = thread->pid, .cpu = -1}},
+	    .count = 1};
 	struct thread_interval *p;
 
 	for (size_t i = 0; i < t->entries; i++) {
@@ -442,7 +491,7 @@ peer_intervals(struct explainer *ex, const struct tale_thread *thread)
 	}
 	if (to_ns == NEVER)
 		return;
-	tracks_follow(ex, &track, 1);
+	tracks_follow(ex, &s);
 	for (size_t i = first; i < ex->intervals; i++) {
 		p = &ex->interval[i];
 		if (p->begin_ns < from_ns) {

@@ -689,7 +689,8 @@ verdict_write(struct explainer *ex)
 		phrase_add(&l, "It took no time.");
 	if (first == TALE_CAUSE_COUNT)
 		return;
-	if (s->known < COVERAGE_MIN)
+	if (s->known < COVERAGE_MIN &&
+	    tale_causes[first].nature != TALE_NATURE_BLIND)
 		first = cause_dark(s, first);
 	s->verdict.cause = first;
 	s->verdict.share_ns = s->cause_ns[first];
