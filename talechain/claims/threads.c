@@ -384,6 +384,8 @@ tracks_pause(
 {
 	for (size_t i = 0; i < s->count; i++)
 		track_pauses(ex, &s->all[i], begin_ns, end_ns);
+	if (s->paused_ns < end_ns)
+		s->paused_ns = end_ns;
 }
 
 /* Pause all threads for the losses that begin before a moment. */
@@ -396,8 +398,6 @@ tracks_lose(struct explainer *ex, struct tracks *s, int64_t before_ns)
 	       ex->loss[s->losses].begin_ns < before_ns) {
 		p = &ex->loss[s->losses++];
 		tracks_pause(ex, s, p->begin_ns, p->end_ns);
-		if (s->paused_ns < p->end_ns)
-			s->paused_ns = p->end_ns;
 	}
 }
 
@@ -423,7 +423,8 @@ tracks_follow(struct explainer *ex, struct tracks *s)
 		if (v->type == TALECHAIN_META_UNSAMPLED)
 			tracks_pause(ex, s, at,
 			    moment_at(t, (struct instant){v->arg[0]}));
-		/* A part of the switches says nothing. */
+		/* A part of the switches says nothing: a pause begins a little
+		 * before the last ones that are written. */
 		if (at < s->paused_ns)
 			continue;
 		to =

@@ -62,11 +62,11 @@ stream_state_switch(
 }
 
 void
-stream_state_lost(struct stream_state *s, const struct timeline_slot *slot)
+stream_state_lost(struct stream_state *s, uint64_t until_ns)
 {
 	memset(s->left, 0, sizeof(s->left));
-	if (slot->event.ts > s->lost_ns)
-		s->lost_ns = slot->event.ts;
+	if (until_ns > s->lost_ns)
+		s->lost_ns = until_ns;
 }
 
 struct state_thread *
@@ -204,10 +204,10 @@ stream_state_step(
 		break;
 	case TALECHAIN_META_UNSAMPLED:
 		s->unsampled = *slot;
-		memset(s->left, 0, sizeof(s->left));
+		stream_state_lost(s, slot->event.arg[0]);
 		break;
 	case TALECHAIN_META_LOST:
-		stream_state_lost(s, slot);
+		stream_state_lost(s, slot->event.ts);
 		break;
 	default:
 		if (slot->event.type >> 12 != 0)

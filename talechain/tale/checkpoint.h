@@ -69,10 +69,9 @@ void stream_state_step(struct stream_state *s, uint64_t position,
  * a beginning or end of a pause. */
 void stream_state_switch(struct stream_state *s, uint64_t position,
     const struct timeline_slot *slot);
-/* Switches before a META_LOST say nothing of the time after it, even those that
- * are read later. */
-void
-stream_state_lost(struct stream_state *s, const struct timeline_slot *slot);
+/* Switches are missing until a moment: those before it say nothing of the time
+ * after it, even if they are read later. */
+void stream_state_lost(struct stream_state *s, uint64_t until_ns);
 void stream_state_name(struct stream_state *s, uint64_t position,
     const struct timeline_slot *slot);
 void stream_state_java(struct stream_state *s, uint64_t position,

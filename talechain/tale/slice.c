@@ -94,7 +94,7 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 	case TALECHAIN_META_LOST:
 		if (!slice_touches(s, slot)) {
 			if (slot->event.ts < s->from.ns)
-				stream_state_lost(&s->state, slot);
+				stream_state_lost(&s->state, slot->event.ts);
 			return 0;
 		}
 		if (__builtin_add_overflow(t->lost_channels, slot->event.arg[1],
@@ -102,10 +102,11 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 			t->lost_channels = UINT64_MAX;
 		return slice_add(s, slot);
 	case TALECHAIN_META_UNSAMPLED:
-		return slot->event.ts <= s->to.ns &&
-			       slot->event.arg[0] > s->from.ns
-			   ? slice_add(s, slot)
-			   : 0;
+		if (slot->event.arg[0] <= s->from.ns)
+			stream_state_lost(&s->state, slot->event.arg[0]);
+		else if (slot->event.ts <= s->to.ns)
+			return slice_add(s, slot);
+		return 0;
 	case TALECHAIN_META_BLIND:
 	case TALECHAIN_PROXY_SWAP:
 		return slice_touches(s, slot) ? slice_add(s, slot) : 0;
@@ -329,7 +330,8 @@ slice_all(struct slicer *s)
 	if (err == 0 && flow < s->begin)
 		err = slice_run(s, flow, s->begin, slice_flow);
 	s->final = true;
-	if (err == 0 && s->state.unsampled.seq != 0)
+	if (err == 0 && s->state.unsampled.seq != 0 &&
+	    s->state.unsampled.event.arg[0] > s->from.ns)
 		err = slice_slot(s, &s->state.unsampled);
 	if (err == 0)
 		err = slice_run(s, s->begin, s->stop, slice_slot);
