@@ -379,6 +379,15 @@ enum talechain_stack {
 	TALECHAIN_STACK_RAN = 3,    /* the program's, at an interrupt */
 };
 
+/* Why events were lost: "reason" of META_LOST. */
+enum talechain_loss {
+	TALECHAIN_LOSS_OVERWRITTEN = 1, /* the writer overtook the observer */
+	TALECHAIN_LOSS_ABANDONED = 2,	/* left half-written by a dead writer */
+	TALECHAIN_LOSS_REJECTED = 3,	/* invalid values */
+	/* The kernel did not write them, at some time before. */
+	TALECHAIN_LOSS_MISSED = 4,
+};
+
 /* How an attempt ended: "outcome" of PROXY_ATTEMPT_END. */
 enum talechain_outcome {
 	TALECHAIN_OUTCOME_COMPLETE = 0, /* its response was whole */

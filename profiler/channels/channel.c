@@ -191,7 +191,7 @@ channel_accept(
 
 /* Events that were lost after the last one that was taken. */
 static struct output_gap
-gap_now(const struct channel *c, enum output_loss why, struct instant now)
+gap_now(const struct channel *c, enum talechain_loss why, struct instant now)
 {
 	return (struct output_gap){.channel = c->number,
 	    .cpu = c->cpu,
@@ -214,13 +214,13 @@ channel_report_losses(struct channel *c, struct observer_output *o,
 	if (c->cursor.abandoned == c->abandoned_reported &&
 	    c->cursor.rejected == c->rejected_reported)
 		return;
-	g = gap_now(c, OUTPUT_LOSS_ABANDONED, now);
+	g = gap_now(c, TALECHAIN_LOSS_ABANDONED, now);
 	g.begin = since;
 	g.events = c->cursor.abandoned - c->abandoned_reported;
 	if (g.events > 0)
 		output_lost(o, &g, now);
 	c->abandoned_reported = c->cursor.abandoned;
-	g.why = OUTPUT_LOSS_REJECTED;
+	g.why = TALECHAIN_LOSS_REJECTED;
 	g.events = c->cursor.rejected - c->rejected_reported;
 	if (g.events > 0)
 		output_lost(o, &g, now);
@@ -245,7 +245,7 @@ channel_overwritten(struct channel *c, struct observer_output *o, uint64_t lost,
     struct instant now)
 {
 	if (c->gap.events == 0)
-		c->gap = gap_now(c, OUTPUT_LOSS_OVERWRITTEN, now);
+		c->gap = gap_now(c, TALECHAIN_LOSS_OVERWRITTEN, now);
 	c->gap.events += lost;
 	/* The stamps of a CPU's next events show when the gap was over. */
 	if (c->cpu < 0)
@@ -302,7 +302,8 @@ channel_drain(struct channel *c, struct observer_output *o, unsigned limit,
 			break;
 		case TALECHAIN_TAKE_OK:
 			if (!channel_accept(c, &e, &now)) {
-				refused = gap_now(c, OUTPUT_LOSS_REJECTED, now);
+				refused =
+				    gap_now(c, TALECHAIN_LOSS_REJECTED, now);
 				refused.events = 1;
 				output_lost(o, &refused, now);
 				break;

@@ -48,16 +48,16 @@ output_lost(
 	if (instant_is_set(g->begin) && instant_before(g->begin, g->end))
 		n.arg[3] = g->end.ns - g->begin.ns;
 	switch (g->why) {
-	case OUTPUT_LOSS_OVERWRITTEN:
+	case TALECHAIN_LOSS_OVERWRITTEN:
 		count_add(&o->counters.lost, g->events);
 		break;
-	case OUTPUT_LOSS_ABANDONED:
+	case TALECHAIN_LOSS_ABANDONED:
 		count_add(&o->counters.abandoned, g->events);
 		break;
-	case OUTPUT_LOSS_REJECTED:
+	case TALECHAIN_LOSS_REJECTED:
 		count_add(&o->counters.rejected, g->events);
 		break;
-	case OUTPUT_LOSS_MISSED:
+	case TALECHAIN_LOSS_MISSED:
 		count_add(&o->counters.missed, g->events);
 		break;
 	}

@@ -10,14 +10,6 @@
 
 #define OUTPUT_CHANNEL 0 /* the observer's own number in the stream */
 
-/* Why events were lost, as carried in META_LOST. */
-enum output_loss {
-	OUTPUT_LOSS_OVERWRITTEN = 1, /* the writer overtook the observer */
-	OUTPUT_LOSS_ABANDONED = 2,   /* left half-written by a dead writer */
-	OUTPUT_LOSS_REJECTED = 3,    /* invalid values */
-	OUTPUT_LOSS_MISSED = 4,	     /* the kernel did not write them */
-};
-
 struct counters {
 	uint64_t sweeps, events;
 	uint64_t lost, torn, abandoned, rejected, missed;
@@ -74,7 +66,7 @@ struct output_gap {
 	uint32_t channel;
 	int cpu; /* all are of this CPU; -1: not of one */
 	uint64_t events;
-	enum output_loss why;
+	enum talechain_loss why;
 	/* No lost event lies outside; no begin: that is not known. */
 	struct instant begin, end;
 };

@@ -387,7 +387,7 @@ static void
 observer_missed(struct observer *o, struct instant now)
 {
 	struct output_gap g = {
-	    .cpu = -1, .why = OUTPUT_LOSS_MISSED, .end = now};
+	    .cpu = -1, .why = TALECHAIN_LOSS_MISSED, .end = now};
 	uint64_t missed;
 
 	if (o->kernel == NULL)

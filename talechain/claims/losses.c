@@ -3,7 +3,11 @@
  * META_LOST lasts from the last event before the lost ones until an event after
  * them, by their stamps: the observer may read the events after a loss long
  * after they happened.  In tales of versions that gave it the time of reading,
- * and no length, the order of reading shows what was before and after it. */
+ * and no length, the order of reading shows what was before and after it.
+ *
+ * Events that the kernel did not write are counted every few seconds, and may
+ * have been of any CPU and time.  They are none of these losses: the tale is
+ * incomplete, that is all. */
 #include "base/array.h"
 #include "talechain/claims/explainer.h"
 
@@ -61,7 +65,8 @@ losses_find(struct explainer *ex)
 
 	for (size_t i = 0; i < t->entries; i++) {
 		e = &t->entry[i];
-		if (e->slot.event.type != TALECHAIN_META_LOST)
+		if (e->slot.event.type != TALECHAIN_META_LOST ||
+		    e->slot.event.arg[2] == TALECHAIN_LOSS_MISSED)
 			continue;
 		latency_ns = tale_event_latency_ns(&e->slot.event);
 		k = (struct loss){NEVER, moment_at(t, e->at)};

@@ -432,7 +432,7 @@ TEST(test_overwritten)
 	e = last_event(b, TALECHAIN_META_LOST);
 	assert_int_equal(e->arg[0], c->number);
 	assert_int_equal(e->arg[1], 52);
-	assert_int_equal(e->arg[2], OUTPUT_LOSS_OVERWRITTEN);
+	assert_int_equal(e->arg[2], TALECHAIN_LOSS_OVERWRITTEN);
 	assert_int_equal(e->arg[3], 1053);
 	assert_int_equal(e->ts, begin + 1053);
 	assert_int_equal(e->cpu, 3);
@@ -462,8 +462,8 @@ TEST(test_ending)
 	assert_int_equal(events(b, TALECHAIN_APP_MARK), 200);
 	assert_int_equal(b->o->output.counters.abandoned, 1);
 	assert_int_equal(b->o->channels, 0);
-	assert_int_equal(
-	    last_event(b, TALECHAIN_META_LOST)->arg[2], OUTPUT_LOSS_ABANDONED);
+	assert_int_equal(last_event(b, TALECHAIN_META_LOST)->arg[2],
+	    TALECHAIN_LOSS_ABANDONED);
 	channel_free(&c);
 
 	c = add_channel(b, TALECHAIN_KIND_APP, 0, 8);
