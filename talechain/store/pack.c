@@ -311,7 +311,7 @@ unpack_events(struct codec *c, struct tale *t)
 	code_u64(c, &entries);
 	/* An event has at least twelve numbers. */
 	if (c->err == 0 &&
-	    (entries > TALE_EVENTS_MAX || entries > (c->length - c->at) / 12))
+	    (entries > TALE_ENTRIES_MAX || entries > (c->length - c->at) / 12))
 		c->err = -EPROTO;
 	if (c->err < 0 || entries == 0)
 		return;

@@ -13,6 +13,12 @@
 #define HIDDEN 1		/* the address that stands for removed frames */
 #define WAIT_NS (5 * NS_PER_MS) /* between two looks for a map */
 
+/* Names, the address that stands for removed frames in each process, and the
+ * runtimes. */
+_Static_assert(((SYMBOL_NAME - 1) / PIECE + 2) * SYMBOLS_TALE + TALE_THREADS <=
+		   TALE_ENTRIES_MAX - TALE_EVENTS_MAX,
+    "the largest tale has places for all names");
+
 struct symbols {
 	int kallsyms;
 	struct symbols_maps maps;
@@ -207,7 +213,8 @@ find(struct symbols *s, const struct tale *t, struct symbol *of, size_t n,
 static bool
 entry_add(struct tale *t, const struct symbol *of, unsigned piece)
 {
-	struct tale_entry *e = tale_entry_push(t);
+	struct tale_entry *e =
+	    t->entries < TALE_ENTRIES_MAX ? tale_entry_push(t) : NULL;
 	struct talechain_event *v;
 	size_t length = strnlen(of->name, sizeof(of->name));
 

@@ -11,6 +11,8 @@
  * kernel. */
 #define TALE_SWITCHES_MAX ((size_t)TALE_EVENTS_MAX / 2)
 #define TALE_KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
+/* Most entries once names were added: the reader of a store refuses more. */
+#define TALE_ENTRIES_MAX ((size_t)TALE_EVENTS_MAX + 2048)
 
 #define NEVER (-(INT64_C(1) << 62))
 #define FAR (INT64_C(1) << 61) /* no moment lies further off */

@@ -133,6 +133,17 @@ TEST_WITH(test_memory_only, depot_setup, depot_teardown)
 	tale_store_close(&s);
 }
 
+/* Goal: the largest tale, with the names that were added to it, comes back. */
+TEST_WITH(test_largest, depot_setup, depot_teardown)
+{
+	const unsigned entries = (unsigned)TALE_ENTRIES_MAX;
+	struct tale_store *s = depot_open(64 << 20, 10);
+
+	assert_int_equal(depot_add(s, 1, 0, entries), 0);
+	depot_assert_whole(s, 1, 0, entries);
+	tale_store_close(&s);
+}
+
 TEST_WITH(test_move, depot_setup, depot_teardown)
 {
 	/* goal: each tale is in one of both stores, also when the second one's

@@ -117,6 +117,27 @@ TEST(test_files)
 	assert_null(s);
 }
 
+/* Goal: a tale gets no more entries than its reader accepts. */
+TEST(test_full)
+{
+	uint64_t own = address_of(
+	    a_function_of_this_test_with_a_name_that_needs_three_pieces);
+	struct symbols *s;
+	struct tale t;
+
+	assert_int_equal(symbols_new(&s, -1, NULL), 0);
+	tale_init(&t, TALECHAIN_STACK_RAN, own, 0);
+	t.entry = realloc(t.entry, TALE_ENTRIES_MAX * sizeof(t.entry[0]));
+	assert_non_null(t.entry);
+	t.entries = t.capacity = TALE_ENTRIES_MAX - 1;
+	for (size_t i = 1; i < t.entries; i++)
+		t.entry[i] = t.entry[0];
+	symbols_name(s, &t, false);
+	assert_int_equal(t.entries, TALE_ENTRIES_MAX);
+	free(t.entry);
+	symbols_free(&s);
+}
+
 /* Goal: data of a file is in no function: it has the file's name. */
 TEST(test_no_function)
 {
