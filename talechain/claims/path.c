@@ -286,8 +286,8 @@ path_threads(struct explainer *ex, int i, const struct claim *out)
 {
 	const struct chain_attempt *a = &ex->chain.attempt[i];
 	struct claim queue = stage_at(TALE_CAUSE_BACKEND_QUEUE, i, NULL);
-	struct claim work = stage_at(
-	    TALE_CAUSE_UNKNOWN, i, "what its threads did is not known");
+	struct claim work = stage_at(TALE_CAUSE_UNKNOWN, i,
+	    "at its server: what its threads did is not known");
 	struct claim busy = queue;
 	uint32_t last = a->sender != 0 ? a->sender : a->app_tid[2];
 
@@ -345,7 +345,7 @@ path_close(struct explainer *ex, int i)
 			claim_server(ex, i);
 		return;
 	}
-	open.note = "what its threads did is not known";
+	open.note = "at its server: what its threads did is not known";
 	not_if_unwatched(ex, &open, a->closer);
 	a->begun = NEVER; /* no wait from here on is for room in the socket */
 	if (leg_to(ex, a->closed, &open)) {
