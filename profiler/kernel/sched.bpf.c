@@ -457,11 +457,7 @@ BPF_PROG(
 		    next->pid == 0)
 			return 0;
 	}
-	/* ctx[3] is the state at the decision; a waker may have changed the
-	 * task's state since. */
-	state = config.state_given ? (__u32)ctx[3] : task_state(prev);
-	if (preempt)
-		state = 0;
+	state = state_left(prev, preempt, ctx);
 	return cpu != NULL ? turn(cpu, prev, next, state)
 			   : switched(ctx, prev, next, state);
 }

@@ -164,7 +164,7 @@ BPF_PROG(sum_switch, bool preempt, struct task_struct *prev,
 {
 	struct cpu *cpu = cpu_here();
 	bool left = watched(task_pair(prev)), came = watched(task_pair(next));
-	__u64 now, state;
+	__u64 now;
 
 	if (cpu == NULL)
 		return 0;
@@ -172,10 +172,8 @@ BPF_PROG(sum_switch, bool preempt, struct task_struct *prev,
 	if (!left && !came)
 		return 0;
 	now = bpf_ktime_get_ns();
-	if (left) {
-		state = config.state_given ? (__u32)ctx[3] : task_state(prev);
-		leaves(cpu, prev, preempt ? 0 : state, now);
-	}
+	if (left)
+		leaves(cpu, prev, state_left(prev, preempt, ctx), now);
 	cpu->epoch_tid = 0;
 	if (came)
 		enters(cpu, next, now);

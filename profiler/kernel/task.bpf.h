@@ -59,6 +59,23 @@ task_state(struct task_struct *p)
 	return BPF_CORE_READ(old, state);
 }
 
+/* The state, STATE_ bits, in which a task leaves its CPU at a sched_switch; 0:
+ * it may run on.
+ *   ctx  the program's: its fourth argument, if the kernel gives it, is the
+ *        state at the decision; a waker may have changed the task's since
+ * Before Linux 6.16 that argument is wrong for a task that a pending signal
+ * kept from sleeping: only the task's own state is TASK_RUNNING then.  No waker
+ * can have set that: it needs the run queue's lock, which the switch holds. */
+static __always_inline __u64
+state_left(struct task_struct *prev, bool preempt, const __u64 *ctx)
+{
+	__u64 now = task_state(prev);
+
+	if (preempt || now == 0)
+		return 0;
+	return config.state_given ? (__u32)ctx[3] : now;
+}
+
 /* True if the CPU quota of a task's cgroup is used up.  False if the kernel has
  * no quotas, or keeps this elsewhere. */
 static __always_inline bool
