@@ -84,9 +84,11 @@ struct kernel_watch {
 
 /* While paused is not 0, the programs of tasks, segments and faults write
  * nothing (sampling.h).  State that they stored about a task before resumed_ns
- * may be out of date, and is not used. */
+ * may be out of date, and is not used.  Nor is that of before unwatched_ns: a
+ * task that was unwatched then may be watched again. */
 struct kernel_gate {
-	uint64_t resumed_ns; /* when paused became 0, CLOCK_MONOTONIC */
+	uint64_t resumed_ns;   /* when paused became 0, CLOCK_MONOTONIC */
+	uint64_t unwatched_ns; /* when living processes were unwatched */
 	uint32_t paused;
 	uint32_t pad;
 };
@@ -102,7 +104,7 @@ struct kernel_tally {
 	uint64_t restless;  /* peers that switched too often */
 };
 
-_Static_assert(sizeof(struct kernel_gate) == 16, "same on both sides");
+_Static_assert(sizeof(struct kernel_gate) == 24, "same on both sides");
 _Static_assert(sizeof(struct kernel_config) == 40, "same on both sides");
 _Static_assert(
     sizeof(struct kernel_watch) == 4 * KERNEL_SERVERS * KERNEL_PROCESSES + 8 +

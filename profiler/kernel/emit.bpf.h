@@ -118,7 +118,7 @@ struct cpu {
 	__u64 turn_ns;	      /* when a watched thread last got the CPU */
 	__u64 turn_stolen_ns; /* what the host had taken by then */
 	/* Watched threads that began to wait for this CPU since waiters_ns,
-	 * the gate's resumed_ns, and have got no CPU yet; waited_ns: since
+	 * which is complete_from(), and have got no CPU yet; waited_ns: since
 	 * when there are any. */
 	__s32 waiters;
 	__u32 peer_switches; /* to peers, in peer_second */
@@ -167,12 +167,21 @@ sampled(void)
 	return gate.paused == 0;
 }
 
+/* Since when no event of a task that is watched is missing. */
+static __always_inline __u64
+complete_from(void)
+{
+	__u64 resumed = gate.resumed_ns, unwatched = gate.unwatched_ns;
+
+	return resumed > unwatched ? resumed : unwatched;
+}
+
 /* True if no event is missing since a stored time, which then is still of
  * use. */
 static __always_inline bool
 since_resumed(__u64 ns)
 {
-	return ns >= gate.resumed_ns;
+	return ns >= complete_from();
 }
 
 /* The mark of a task, pid << 32 | tid; 0: none of its events are reported. */
@@ -249,8 +258,9 @@ thread_end(__u32 tid)
 {
 	struct thread *t = thread_find(tid);
 
-	if (t != NULL)
-		queue_leave(t);
+	if (t == NULL)
+		return;
+	queue_leave(t);
 	bpf_map_delete_elem(&threads, &tid);
 }
 

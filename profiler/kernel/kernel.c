@@ -496,6 +496,7 @@ kernel_unwatch(struct kernel *k, unsigned server)
 {
 	uint32_t pid;
 	unsigned left = 1;
+	bool live = false;
 
 	assert(server < KERNEL_SERVERS);
 	/* Repeat while one of them forks: the child may take a place that was
@@ -507,12 +508,18 @@ kernel_unwatch(struct kernel *k, unsigned server)
 			    &k->watch->member[server][i], 0, __ATOMIC_ACQ_REL);
 			if (pid == 0)
 				continue;
-			/* A process that ends has events still to come. */
-			if (!proc_is_ending((pid_t)pid))
-				mark_store(k, (pid_t)pid, 0);
 			left++;
+			/* A process that ends has events still to come. */
+			if (proc_is_ending((pid_t)pid))
+				continue;
+			mark_store(k, (pid_t)pid, 0);
+			live = true;
 		}
 	}
+	/* Last: programs may store state of these until they see the mark. */
+	if (live)
+		__atomic_store_n(
+		    &k->gate->unwatched_ns, instant_now().ns, __ATOMIC_RELEASE);
 }
 
 unsigned

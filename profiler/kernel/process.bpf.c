@@ -89,10 +89,9 @@ BPF_PROG(on_exit, struct task_struct *p)
 	__u8 *mark, whose = task_mark(task_pair(p));
 	int status;
 
+	thread_end(tid); /* it may have been watched before */
 	if (whose == 0)
 		return 0;
-	if (whose != KERNEL_MARK_PEER)
-		thread_end(tid);
 	if (BPF_CORE_READ(p, signal, live.counter) > 0)
 		return 0; /* only a thread ended */
 	if (whose == KERNEL_MARK_PEER) {

@@ -56,13 +56,14 @@ queue_of(struct task_struct *p)
 static __always_inline void
 queue_enter(struct thread *t, __u32 i)
 {
+	__u64 from = complete_from();
 	struct cpu *cpu;
 
 	if (i >= KERNEL_CPUS)
 		return;
 	cpu = &cpus[i];
-	if (cpu->waiters_ns != gate.resumed_ns) {
-		cpu->waiters_ns = gate.resumed_ns;
+	if (cpu->waiters_ns != from) {
+		cpu->waiters_ns = from;
 		cpu->waiters = 0;
 	}
 	if (cpu->waiters <= 0)
@@ -74,7 +75,7 @@ queue_enter(struct thread *t, __u32 i)
 static __always_inline bool
 is_waited_for(const struct cpu *cpu)
 {
-	return cpu->waiters > 0 && cpu->waiters_ns == gate.resumed_ns;
+	return cpu->waiters > 0 && cpu->waiters_ns == complete_from();
 }
 
 /* Report the switch to the ignored thread that was not reported when it
@@ -180,8 +181,11 @@ BPF_PROG(on_waking, struct task_struct *p)
 static __always_inline int
 runnable(struct task_struct *p, bool is_new)
 {
-	struct thread *t = thread_get(p->pid);
+	struct thread *t;
 
+	if (is_new) /* its number may have been another's */
+		thread_end(p->pid);
+	t = thread_get(p->pid);
 	if (t == NULL)
 		return 0;
 	queue_leave(t);

@@ -410,7 +410,7 @@ epoch_end(struct sock *sk, struct cpu *cpu, struct epoch *e)
 		return 0;
 	length_ns = now - e->begin_ns;
 	end = tailors_end(&sk->__sk_common);
-	if (end != NULL && (!sampled() || !since_resumed(e->begin_ns))) {
+	if (end != NULL && (!sampled() || e->begin_ns < gate.resumed_ns)) {
 		if (!came_unseen(e, now) && cpu->epoch_tid != 0)
 			run_end(e, cpu, bpf_get_current_task_btf());
 		e->sum_ns[EPOCH_RUNS] += now - e->since_ns;

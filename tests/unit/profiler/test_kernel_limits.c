@@ -2,9 +2,11 @@
  * test_kernel_limits.c: what the kernel's events must not do: speak of others,
  * lose events without counting them, need a privilege after the start.
  */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/sched.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@
 #include "base/permission.h"
 #include "profiler/privileges.h"
 #include "profiler/kernel/programs.h"
+#include "profiler/processes/proc.h"
 
 #define STRESS_CALLS 100000
 #define STRESS_THREADS 4
@@ -305,6 +308,204 @@ TEST(test_owner)
 		assert_false(kernel_watches(r.kernel, pid));
 		child_kill(again);
 	}
+	recording_close(&r);
+}
+
+/* --- unwatched ------------------------------------------------------------ */
+
+/* The descriptor of a map of the programs, which this process holds. */
+static int
+map_named(const char *name)
+{
+	struct bpf_map_info info;
+	uint32_t size;
+
+	for (int fd = 3; fd < 1024; fd++) {
+		size = sizeof(info);
+		memset(&info, 0, sizeof(info));
+		if (bpf_obj_get_info_by_fd(fd, &info, &size) == 0 &&
+		    strcmp(info.name, name) == 0 && info.key_size == 4)
+			return fd;
+	}
+	fail_msg("no map %s", name);
+	return -1;
+}
+
+/* How many of these threads have state. */
+static unsigned
+states_of(int threads, const pid_t *tid, int n)
+{
+	char state[256];
+	unsigned found = 0;
+
+	for (int i = 0; i < n; i++)
+		found += bpf_map_lookup_elem(threads, &tid[i], state) == 0;
+	return found;
+}
+
+/* Goal: of threads that end after their server was unwatched no state is left:
+ * it would take up the room of others for ever. */
+TEST(test_unwatched_end)
+{
+	struct instant limit = instant_plus(instant_now(), 120 * NS_PER_S);
+	pid_t tid[DOOMED_THREADS + 4], pid; /* a sanitizer may have some */
+	struct recording r;
+	int end, n, threads;
+
+	recording_open_usual(&r);
+	threads = map_named("threads");
+	pid = doomed_new(&end, 0);
+	n = proc_threads(pid, tid, DOOMED_THREADS + 4);
+	assert_true(n >= DOOMED_THREADS + 1);
+	assert_int_equal(kernel_watch(r.kernel, 0, pid, false), 0);
+	while (states_of(threads, tid, n) < (unsigned)n) {
+		assert_true(instant_before(instant_now(), limit));
+		kill(pid, SIGSTOP);
+		usleep(1000);
+		kill(pid, SIGCONT);
+		usleep(1000);
+	}
+	kernel_unwatch(r.kernel, 0);
+	close(end);
+	child_kill(pid);
+	assert_int_equal(states_of(threads, tid, n), 0);
+	recording_close(&r);
+}
+
+#define ROUNDS 500
+
+/* On one CPU: once a byte comes, compute for 20 ms; then alternate with a child
+ * of its own, ROUNDS times. */
+static void
+alternate(unsigned cpu, int begin)
+{
+	int a[2], b[2];
+	pid_t pid;
+	char c;
+
+	run_on(cpu);
+	if (pipe(a) < 0 || pipe(b) < 0 || (pid = fork()) < 0)
+		_exit(1);
+	if (pid == 0) {
+		for (int i = 0; i < ROUNDS; i++)
+			if (read(a[0], &c, 1) != 1 || write(b[1], &c, 1) != 1)
+				_exit(1);
+		_exit(0);
+	}
+	if (read(begin, &c, 1) != 1)
+		_exit(1);
+	spin(20 * NS_PER_MS);
+	for (int i = 0; i < ROUNDS; i++)
+		if (write(a[1], &c, 1) != 1 || read(b[0], &c, 1) != 1)
+			_exit(1);
+	waitpid(pid, NULL, 0);
+	_exit(0);
+}
+
+/* Goal: a thread that waited for a CPU when it was unwatched is not counted
+ * there for ever: switches of others would all be reported. */
+TEST(test_unwatched_waits)
+{
+	struct sched_param first = {.sched_priority = 1}, usual = {0};
+	const struct talechain_event *e;
+	unsigned cpu[2], reported = 0;
+	struct recording r;
+	cpu_set_t all;
+	int begin[2];
+	pid_t pid;
+
+	if (usable_cpus(cpu, 2) < 2)
+		unit_skip("needs two CPUs");
+	sched_getaffinity(0, sizeof(all), &all);
+	recording_init(&r);
+	r.options.profile = PROFILER_KERNEL_FULL;
+	recording_open(&r);
+	assert_int_equal(pipe(begin), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		alternate(cpu[0], begin[0]);
+	usleep(50000);
+	/* It is woken while it cannot get its CPU. */
+	run_on(cpu[0]);
+	if (sched_setscheduler(0, SCHED_FIFO, &first) < 0) {
+		sched_setaffinity(0, sizeof(all), &all);
+		child_kill(pid);
+		recording_close(&r);
+		unit_skip("no real-time priority");
+	}
+	assert_int_equal(kernel_watch(r.kernel, 0, pid, false), 0);
+	assert_int_equal(write(begin[1], "", 1), 1);
+	kernel_unwatch(r.kernel, 0);
+	run_on(cpu[1]);
+	assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &usual), 0);
+	usleep(5000);
+	recording_begin(&r);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	recording_end(&r);
+	for (unsigned i = 0; i < r.count; i++) {
+		e = &r.event[i];
+		reported += e->type == TALECHAIN_SCHEDULE && e->cpu == cpu[0] &&
+			    e->pid != (uint32_t)getpid() &&
+			    high(e->arg[0]) != (uint32_t)getpid() &&
+			    !is_within_wait(&r, i);
+	}
+	assert_int_equal(reported, 0);
+	sched_setaffinity(0, sizeof(all), &all);
+	close(begin[0]);
+	close(begin[1]);
+	recording_close(&r);
+}
+
+/* Goal: what was stored of a thread before its server was unwatched is not used
+ * once it is watched again: it may have run meanwhile. */
+TEST(test_watched_again)
+{
+	struct sched_param first = {.sched_priority = 1}, usual = {0};
+	const struct talechain_event *e;
+	struct instant again;
+	struct recording r;
+	unsigned cpu[1];
+	cpu_set_t all;
+	int begin[2];
+	pid_t pid;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	assert_int_equal(usable_cpus(cpu, 1), 1);
+	recording_open_usual(&r);
+	assert_int_equal(pipe(begin), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		alternate(cpu[0], begin[0]);
+	usleep(50000);
+	run_on(cpu[0]);
+	if (sched_setscheduler(0, SCHED_FIFO, &first) < 0) {
+		sched_setaffinity(0, sizeof(all), &all);
+		child_kill(pid);
+		recording_close(&r);
+		unit_skip("no real-time priority");
+	}
+	assert_int_equal(kernel_watch(r.kernel, 0, pid, false), 0);
+	assert_int_equal(write(begin[1], "", 1), 1); /* it waits */
+	kernel_unwatch(r.kernel, 0);
+	usleep(10000); /* it computes, until it is preempted here */
+	recording_begin(&r);
+	again = instant_now();
+	assert_int_equal(kernel_watch(r.kernel, 0, pid, false), 0);
+	usleep(1000);
+	recording_end(&r);
+	assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &usual), 0);
+	for (unsigned i = 0; i < r.count; i++) {
+		e = &r.event[i];
+		if (e->type == TALECHAIN_SCHEDULE &&
+		    high(e->arg[0]) == (uint32_t)pid)
+			assert_true(schedule_wait_ns(e) <= e->ts - again.ns);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	sched_setaffinity(0, sizeof(all), &all);
+	close(begin[0]);
+	close(begin[1]);
 	recording_close(&r);
 }
 
