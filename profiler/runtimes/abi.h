@@ -13,7 +13,7 @@
 /* We write, the programs read: the processes to report.  0: none. */
 struct runtime_watch {
 	uint32_t tgid[RUNTIME_SERVERS];
-	uint32_t unused[2];
+	uint32_t turn[RUNTIME_SERVERS]; /* how often tgid was set */
 	/* Other processes that serve; a collection stops only its own. */
 	uint32_t worker[RUNTIME_SERVERS][RUNTIME_WORKERS];
 };

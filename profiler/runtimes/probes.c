@@ -256,6 +256,7 @@ probes_watch(struct probes *p, unsigned server, pid_t pid)
 							 RUNTIME_SLOT_LOG2));
 	/* The old process may have died in a collection: reset the state. */
 	__atomic_store_n(&p->watch->tgid[server], 0, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&p->watch->turn[server], 1, __ATOMIC_RELAXED);
 	state = __atomic_load_n(&c->state, __ATOMIC_RELAXED);
 	if ((state & 0xff) != TALECHAIN_JVM_RUNNING)
 		__atomic_store_n(&c->state,

@@ -32,6 +32,7 @@ struct {
 
 /* State of a process between two probes. */
 struct runtime_process {
+	__u64 watched; /* watch.turn << 32 | tgid of which this is the state */
 	__u64 collections, safepoints;
 	__u64 collection_ns, safepoint_ns; /* when each began; 0: none */
 	__u64 cause;			   /* of the JVM operation that runs */
@@ -51,6 +52,24 @@ server_here(void)
 		if (watch.tgid[i] == tgid)
 			return i;
 	return -1;
+}
+
+/* The state of the present process, which is the server's.  What is there of
+ * another, or of the time before it was watched, is forgotten: a process may be
+ * killed within a collection. */
+static __always_inline struct runtime_process *
+process_of(int server)
+{
+	__u32 i = server & (RUNTIME_SERVERS - 1);
+	struct runtime_process *j = &processes[i];
+	__u64 watched =
+	    (__u64)watch.turn[i] << 32 | bpf_get_current_pid_tgid() >> 32;
+
+	if (j->watched != watched) {
+		__builtin_memset(j, 0, sizeof(*j));
+		j->watched = watched;
+	}
+	return j;
 }
 
 static __always_inline char *
@@ -154,7 +173,7 @@ BPF_USDT(on_operation, const char *text, long length)
 	/* The name is not terminated. */
 	if (length > 0 && length < NAME_BYTES)
 		bpf_probe_read_user(name, (__u32)length, text);
-	processes[server & (RUNTIME_SERVERS - 1)].cause = cause_of(name);
+	process_of(server)->cause = cause_of(name);
 	return 0;
 }
 
@@ -167,7 +186,7 @@ process_here(struct runtime_process **j, char **memory)
 
 	if (server < 0)
 		return false;
-	*j = &processes[server & (RUNTIME_SERVERS - 1)];
+	*j = process_of(server);
 	*memory = channel_of(server);
 	return *memory != NULL;
 }

@@ -496,6 +496,132 @@ TEST(test_not_asked)
 	unfollow(f, &p);
 }
 
+/* What a runtime's functions at which collections begin and end stand for. */
+__attribute__((noinline, used)) void test_runtimes_begins(void);
+__attribute__((noinline, used)) void test_runtimes_ends(void);
+void
+test_runtimes_begins(void)
+{
+	__asm__ volatile("");
+}
+void
+test_runtimes_ends(void)
+{
+	__asm__ volatile("");
+}
+
+/* A process that begins (b) or ends (e) a collection as it is told. */
+struct collector {
+	pid_t pid;
+	int order, done;
+};
+
+static struct collector
+collector_start(void)
+{
+	int order[2], done[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(order), 0);
+	assert_int_equal(pipe(done), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid != 0) {
+		close(order[0]);
+		close(done[1]);
+		return (struct collector){pid, order[1], done[0]};
+	}
+	close(order[1]);
+	while (read(order[0], &c, 1) == 1) {
+		if (c == 'b')
+			test_runtimes_begins();
+		else
+			test_runtimes_ends();
+		if (write(done[1], &c, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static void
+collector_do(const struct collector *k, char order)
+{
+	char c;
+
+	assert_int_equal(write(k->order, &order, 1), 1);
+	assert_int_equal(read(k->done, &c, 1), 1);
+}
+
+static void
+collector_stop(const struct collector *k)
+{
+	close(k->order);
+	close(k->done);
+	kill(k->pid, SIGKILL);
+	assert_int_equal(waitpid(k->pid, NULL, 0), k->pid);
+}
+
+/* The ends of collections that the channel has had since the last call. */
+static unsigned
+ends_since(const struct channel *c, uint64_t *taken)
+{
+	const struct talechain_event *e;
+	unsigned ends = 0;
+
+	for (; *taken < c->memory->head; (*taken)++) {
+		e = (const void *)((const char *)c->memory +
+				   TALECHAIN_HEADER_BYTES +
+				   *taken * TALECHAIN_SLOT_BYTES);
+		ends += e->type == TALECHAIN_JVM_GC_END;
+	}
+	return ends;
+}
+
+/* Goal: a collection in which a process was killed, or was watched no longer,
+ * does not end with the next one that is seen. */
+TEST(test_begin_of_another)
+{
+	static const struct runtime own = {.name = "own",
+	    .file = {"*"},
+	    .probe = {{"on_v8_begin", NULL, "test_runtimes_begins"},
+		{"on_v8_end", NULL, "test_runtimes_ends"}}};
+	struct collector first, second;
+	char why[PROBES_WHY] = "";
+	struct probes *p = NULL;
+	const struct channel *c;
+	uint64_t taken = 0;
+
+	if (probes_new(&p, 1, why) < 0)
+		unit_skip("%s", why);
+	if (probes_attach(p, &own, "/proc/self/exe", why) < 0) {
+		probes_free(&p);
+		unit_skip("%s", why);
+	}
+	c = probes_channel(p, 0);
+	first = collector_start();
+	second = collector_start();
+	probes_watch(p, 0, first.pid);
+	collector_do(&first, 'b');
+	collector_do(&first, 'e');
+	assert_int_equal(ends_since(c, &taken), 1);
+	collector_do(&first, 'b');
+	probes_watch(p, 0, second.pid);
+	collector_do(&second, 'e');
+	assert_int_equal(ends_since(c, &taken), 0);
+	collector_do(&second, 'b');
+	probes_watch(p, 0, 0);
+	probes_watch(p, 0, second.pid);
+	collector_do(&second, 'e');
+	assert_int_equal(ends_since(c, &taken), 0);
+	collector_do(&second, 'b');
+	collector_do(&second, 'e');
+	assert_int_equal(ends_since(c, &taken), 1);
+	collector_stop(&first);
+	collector_stop(&second);
+	probes_free(&p);
+}
+
 /* Goal: a program without the symbols is followed without its collections. */
 TEST(test_stripped)
 {
