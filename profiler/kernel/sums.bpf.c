@@ -14,8 +14,12 @@
 #define FLAG_ERRQUEUE 0x2000
 #define LONGEST_NS 0xffffffffULL /* the longest time that fits a field */
 
-/* Tailor's end of a connection to a server, by its local port.  Only in another
- * network namespace can another socket have the same address and port. */
+/* Tailor's end of a connection to a server, by its local port.  If connections
+ * to several servers have the same one, the end that sent last; if the servers'
+ * ports are the same, too, sums of one server may have the cookie of a
+ * connection to another, so take_sum in slice_kernel.c compares the server.
+ * Addresses of servers are not compared here: behind a translation (NAT) a
+ * server has another one than Tailor connected to. */
 struct end {
 	__u64 cookie;
 	__u64 sent_ns; /* time of the last send */

@@ -503,14 +503,19 @@ is_server(const struct tale *t, uint32_t pid)
 	return false;
 }
 
-/* Take the sums of a server's thread for our request: the first half. */
+/* Take the sums of a server's thread for our request: the first half.  Not if
+ * the thread is another server's: the cookie may be wrong (sums.bpf.c). */
 static int
 take_sum(struct slicer *s, const struct timeline_slot *slot)
 {
 	const struct talechain_event *e = &slot->event;
-	int i = socket_of(s->tale, e->arg[0]);
+	const struct tale *t = s->tale;
+	int i = socket_of(t, e->arg[0]);
 
 	if (i != TALE_SOCKET_A && i != TALE_SOCKET_B)
+		return 0;
+	if (t->request.attempt[attempt_of_socket((enum tale_socket)i)].server !=
+	    slot->server)
 		return 0;
 	s->sum_tid = e->tid;
 	s->sum_ns = e->ts;
