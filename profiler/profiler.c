@@ -178,6 +178,7 @@ profiler_open_kernel(struct profiler *p)
 		kernel_server_port(p->kernel, i, options->server[i].port);
 	p->observer.stalls.hazards = p->observer.hazards;
 	p->observer.stalls.owners = kernel_channel(p->kernel, 0)->owners;
+	p->attach.check = p->observer.stalls.check;
 	for (unsigned i = 0; i < kernel_channels(p->kernel); i++) {
 		kernel_channel(p->kernel, i)->stalls = &p->observer.stalls;
 		observer_add_channel(

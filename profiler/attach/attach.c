@@ -227,6 +227,23 @@ attach_turn_kernel(struct attach *a, struct instant now)
 	    kernel_park(a->kernel, now));
 }
 
+/* Read the states that the observer asks for, and report processes that are
+ * not stopped. */
+static void
+attach_turn_check(struct attach *a)
+{
+	struct observer_command o = {.kind = COMMAND_NOT_STOPPED};
+
+	for (unsigned i = 0; a->check != NULL && i < a->servers; i++) {
+		o.pid = (pid_t)__atomic_exchange_n(
+		    &a->check[i], 0, __ATOMIC_ACQUIRE);
+		o.server = i;
+		o.at = instant_now();
+		if (o.pid != 0 && !proc_is_stopped(o.pid))
+			sender_send(&a->sender, &o);
+	}
+}
+
 /* Probe the runtimes of changed server processes. */
 static int64_t
 attach_turn_runtimes(struct attach *a, struct instant now)
@@ -338,6 +355,7 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	due_ns = sooner_ns(due_ns, orders_turn(&a->orders, &a->listener, now));
 	due_ns = sooner_ns(due_ns, code_map_turn(&a->code_maps, &a->orders,
 				       a->process, a->servers, now));
+	attach_turn_check(a);
 	due_ns = sooner_ns(due_ns, attach_turn_kernel(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_runtimes(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_rates(a, now));

@@ -29,7 +29,8 @@ struct attach {
 	struct process process[PROFILER_SERVERS];
 	unsigned servers;
 	struct observed observed[PROFILER_SERVERS];
-	struct kernel *kernel;		     /* borrowed; NULL: none */
+	struct kernel *kernel; /* borrowed; NULL: none */
+	uint32_t *check;       /* borrowed, see struct stalls; NULL: none */
 	const char *kernel_why, *kernel_fix; /* borrowed; if kernel is NULL */
 	struct instant counted; /* when kernel losses were last read */
 	struct instant aged;	/* last kernel_peers_age */

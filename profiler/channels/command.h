@@ -20,6 +20,7 @@ enum command_kind {
 	COMMAND_PAGE_END,     /* stop polling the page, release it */
 	COMMAND_SERVER_START, /* the server is process pid */
 	COMMAND_SERVER_EXIT,  /* process pid is gone */
+	COMMAND_NOT_STOPPED,  /* process pid was not stopped at that time */
 	COMMAND_RATE,	      /* write this rate into the stream */
 };
 

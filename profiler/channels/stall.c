@@ -47,6 +47,7 @@ stall_leaves(struct stalls *s, int server, enum talechain_off off, uint32_t pid,
 	    off == TALECHAIN_OFF_STOPPED ? STALL_STOPPED : STALL_QUOTA;
 	s->server[server].since = at;
 	s->server[server].pid = pid;
+	s->server[server].doubted = false;
 }
 
 /* End a server's stall: a thread of it has run since this time. */
@@ -128,9 +129,45 @@ void
 stalls_lost(struct stalls *s)
 {
 	memset(s->runs, 0, sizeof(s->runs));
-	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++) {
 		if (s->hazards[i].stall == STALL_NONE)
 			s->server[i].kind = STALL_NONE;
+		s->server[i].doubted = s->server[i].kind != STALL_NONE;
+		if (s->server[i].kind != STALL_STOPPED)
+			continue;
+		/* Release: with it goes what the events showed. */
+		__atomic_store_n(
+		    &s->check[i], s->server[i].pid, __ATOMIC_RELEASE);
+		s->checks = true;
+	}
+}
+
+bool
+stalls_want_check(struct stalls *s)
+{
+	bool checks = s->checks;
+
+	s->checks = false;
+	return checks;
+}
+
+void
+stalls_checked(
+    struct stalls *s, unsigned server, uint32_t pid, struct instant at)
+{
+	if (s->server[server].kind == STALL_STOPPED &&
+	    s->server[server].doubted && s->server[server].pid == pid &&
+	    !instant_before(at, s->server[server].since))
+		stall_over(s, server, at);
+}
+
+/* True if a quota was renewed, and what followed may not have been seen. */
+static bool
+is_renewed(const struct stalls *s, unsigned server, struct instant now)
+{
+	return s->server[server].kind == STALL_QUOTA &&
+	       s->server[server].doubted &&
+	       !instant_before(now, s->server[server].until);
 }
 
 static bool
@@ -157,6 +194,8 @@ stalls_sweep(struct stalls *s, struct instant now)
 		if (instant_is_set(s->server[i].entered) &&
 		    instant_since(now, s->server[i].noticed) >= STALL_LEAST_NS)
 			stall_over(s, i, s->server[i].entered);
+		if (is_renewed(s, i, now))
+			stall_over(s, i, s->server[i].until);
 		if (s->server[i].kind == s->hazards[i].stall ||
 		    instant_since(now, s->server[i].since) < STALL_LEAST_NS ||
 		    runs_somewhere(s, i) || !stops_all(s, i))

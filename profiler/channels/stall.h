@@ -16,8 +16,12 @@
  * Needs the kernel's events.  A process that was asleep when a cgroup of
  * version 1 froze it leaves no CPU, and is not seen.
  *
+ * If events are lost or paused during a stall, its end may be among them, and
+ * an idle server gives no other.  A quota then ends when it is renewed at the
+ * latest, and the attach thread reads whether a stopped process still is.
+ *
  * Cost: two comparisons for each switch of a server's thread, one for each
- * server and sweep.  All of it is the observer's. */
+ * server and sweep.  All of it is the observer's but check. */
 #pragma once
 
 #include "profiler/channels/hazard_state.h"
@@ -36,7 +40,13 @@ struct stalls {
 		 * was read; unset: none got one. */
 		struct instant entered, noticed;
 		uint32_t pid; /* process whose thread left its CPU */
+		/* The stall is in force, and its end may not have been seen. */
+		bool doubted;
 	} server[PROFILER_SERVERS];
+	/* For each server a stopped process whose state the attach thread is to
+	 * read; 0: none.  The observer stores, that thread takes: atomic. */
+	uint32_t check[PROFILER_SERVERS];
+	bool checks;		      /* it is to be woken for that */
 	struct hazard_state *hazards; /* borrowed: one for each server */
 	/* borrowed; NULL: there are no events of the kernel */
 	const struct kernel_owners *owners;
@@ -48,8 +58,16 @@ void stalls_event(struct stalls *s, const struct talechain_event *e);
 /* Forget a server's stall: it has another process, or none. */
 void stalls_forget(struct stalls *s, unsigned server);
 
-/* Forget which threads run: events of a CPU were lost. */
+/* Forget which threads run: events of a CPU were lost, or are or were
+ * paused. */
 void stalls_lost(struct stalls *s);
+
+/* True once if the attach thread is to look at check. */
+bool stalls_want_check(struct stalls *s);
+
+/* A process was not stopped at that time, as the attach thread found. */
+void stalls_checked(
+    struct stalls *s, unsigned server, uint32_t pid, struct instant at);
 
 /* Post the hazards of stalls that have lasted STALL_LEAST_NS. */
 void stalls_sweep(struct stalls *s, struct instant now);

@@ -248,6 +248,9 @@ observer_handle_command(
 		stalls_forget(&o->stalls, r->server);
 		hazard_state_exit(&o->hazards[r->server], r->status, &change);
 		break;
+	case COMMAND_NOT_STOPPED:
+		stalls_checked(&o->stalls, r->server, (uint32_t)r->pid, r->at);
+		break;
 	case COMMAND_RATE:
 		rate_note(&o->output, &r->rate, r->at, change.seen);
 		break;
@@ -500,6 +503,8 @@ observer_sweep(struct observer *o, struct instant now)
 		agent_channel_rates(o->agent[i], &o->output, now);
 	observer_cost_mark(&o->cost, PROFILER_PART_AGENTS);
 	observer_sweep_rings(o, now);
+	if (stalls_want_check(&o->stalls))
+		observer_wake_attach(o);
 	observer_sweep_rates(o, now);
 	observer_cost_mark(&o->cost, PROFILER_PART_RATES);
 	observer_periodic(o, now);

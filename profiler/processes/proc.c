@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/instant.h"
 
 #define PROC_DEPTH 32
@@ -250,6 +252,60 @@ proc_state(pid_t pid)
 	/* The first thread may have ended while others run. */
 	n = proc_threads(pid, tid, 2);
 	return n == 2 || n == -E2BIG ? task_read(tid[1]).state : t.state;
+}
+
+/* True if a group of version 2 is frozen, by itself or with one above it. */
+static bool
+group_is_frozen(const char *mount, const char *group)
+{
+	char path[PATH_MAX], line[32];
+	bool frozen = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s%s/cgroup.events", mount, group);
+	f = fopen(path, "re");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		frozen |= strcmp(line, "frozen 1\n") == 0;
+	if (f != NULL)
+		fclose(f);
+	return frozen;
+}
+
+/* The same of a line of /proc/PID/cgroup, "id:controllers:path", which it cuts
+ * up. */
+static bool
+line_is_frozen(char *line)
+{
+	char *controllers = strchr(line, ':'), *group, state[16];
+
+	line[strcspn(line, "\n")] = '\0';
+	group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+	if (group == NULL)
+		return false;
+	*group++ = '\0';
+	if (controllers[1] == '\0') /* version 2, alone or beside version 1 */
+		return group_is_frozen("/sys/fs/cgroup", group) ||
+		       group_is_frozen("/sys/fs/cgroup/unified", group);
+	return strcmp(controllers + 1, "freezer") == 0 &&
+	       file_read_line(state, sizeof(state),
+		   "/sys/fs/cgroup/freezer%s/freezer.state", group) &&
+	       strcmp(state, "THAWED") != 0;
+}
+
+bool
+proc_is_stopped(pid_t pid)
+{
+	char path[32], line[PATH_MAX], state = proc_state(pid);
+	bool stopped = state == 'T' || state == 't';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	f = stopped ? NULL : fopen(path, "re");
+	while (f != NULL && !stopped && fgets(line, sizeof(line), f) != NULL)
+		stopped = line_is_frozen(line);
+	if (f != NULL)
+		fclose(f);
+	return stopped;
 }
 
 int64_t

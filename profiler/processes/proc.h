@@ -62,6 +62,11 @@ bool proc_descends(pid_t pid, pid_t ancestor);
  * gone. */
 char proc_state(pid_t pid);
 
+/* True if the process's first thread is stopped, by a signal or a debugger, or
+ * the process is frozen with its control group, of either version.  False also
+ * if that cannot be read. */
+bool proc_is_stopped(pid_t pid);
+
 /* Time since the process began, ns, rounded to clock ticks; or a negative
  * errno. */
 int64_t proc_age_ns(pid_t pid);
