@@ -166,7 +166,7 @@ def test_all_threads(build):
     assert 1e6 < clock["per_second"] < 1.5e9
 
 
-# A process that starts a second thread when it is told to, and ends when that
+# A process that starts a second thread when it reads a line, and ends when that
 # has had a fifth of a second.
 LATER = """
 import sys, threading, time
